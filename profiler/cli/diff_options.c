@@ -52,7 +52,8 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "fail-on", KEY_FAIL_ON, "RULE", 0,
 	  "Exit with 1 if NEW is worse: SUBJECT:+LIMIT, it has grown by more than that, beyond noise, or "
-	  "SUBJECT>LIMIT, it is above that, whatever BASE has; say total:+5%, stall:nvme_reset>0, "
+	  "SUBJECT>LIMIT, it is above that, whatever BASE has; say total:+5%, use:save:+20%, "
+	  "stall:nvme_reset>0, "
 	  "function:write_shard:+10%, device:vda>2ms, any:+0%; may be repeated",
 	  0 },
 	{ "confidence", KEY_CONFIDENCE, "PERCENT", 0, "Of the bounds; 99 unless given", 0 },

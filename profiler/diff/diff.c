@@ -42,7 +42,8 @@ static int take_type(struct diff *diff, const char *type, const char *unit, char
 	const struct diff_task *task = diff->task;
 
 	for (size_t i = 0; i < task->rule_count; i++) {
-		if (!task->rules[i].duration || !strcmp(unit, "nanoseconds"))
+		if (!task->rules[i].duration || task->rules[i].subject == DIFF_USE ||
+		    !strcmp(unit, "nanoseconds"))
 			continue;
 		snprintf(
 		        err, err_size,
@@ -232,6 +233,10 @@ static int gather(void *context, const struct loaded_profiles *window, bool lone
 			result = share_out(gathering->diff, &gathering->diff->side[side], window, &slices,
 			                   first);
 	}
+	if (!result && !gathering->diff->paired)
+		result = diff_uses_add(&gathering->diff->uses, gathering->first,
+		                       &gathering->diff->side[gathering->first].filter,
+		                       &gathering->diff->classes, window->ledger);
 	if (!result)
 		result = add_overlap(gathering->diff, window);
 	if (result && result != -EINVAL)
@@ -339,6 +344,10 @@ static void check_sound(struct diff *diff)
 	else if (diff->side[0].news.unreadable_files)
 		diff_lines_add(&diff->remarks, "%zu files are left out: %s",
 		               diff->side[0].news.unreadable_files, diff->side[0].news.unreadable);
+	if (diff->uses.too_many)
+		diff_lines_add(&diff->remarks,
+		               "Of uses of tags %u of a side are compared, the others are left out",
+		               DIFF_USES_MAX);
 	if (diff->classes.too_many)
 		diff_lines_add(
 		        &diff->remarks,
@@ -367,6 +376,8 @@ static int judge(struct diff *diff, char *err, size_t err_size)
 
 	if (!result && diff->has_overlap)
 		result = judge_overlap(diff);
+	if (!result)
+		result = diff_uses_judge(&diff->uses, &diff->classes, diff->task->confidence / 100);
 	if (!result)
 		diff_judge_rules(diff);
 	return result;
@@ -405,6 +416,7 @@ void diff_free(struct diff *diff)
 			diff_table_free(&diff->table[by]);
 	if (diff->has_overlap)
 		diff_overlap_free(&diff->overlap);
+	diff_uses_free(&diff->uses);
 	diff_classes_free(&diff->classes);
 	free(diff->total.name);
 	free(diff->findings);

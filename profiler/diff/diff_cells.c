@@ -107,3 +107,24 @@ size_t diff_name_length(const char *name)
 {
 	return strcspn(name, "\n");
 }
+
+const char *diff_use_text(char text[DIFF_USE_BYTES], const struct diff_use_class *use)
+{
+	char median[2][TEXT_DURATION_BYTES], oncpu[2][TEXT_DURATION_BYTES], runqueue[2][TEXT_DURATION_BYTES];
+	char change[32] = "";
+
+	for (int s = 0; s < 2; s++) {
+		text_short_duration(median[s], (uint64_t)fmax(use->median_ns[s], 0));
+		text_short_duration(oncpu[s], (uint64_t)fmax(use->oncpu_ns[s], 0));
+		text_short_duration(runqueue[s], (uint64_t)fmax(use->runqueue_ns[s], 0));
+	}
+	if (use->median_ns[0] > 0 && use->median_ns[1] > 0)
+		snprintf(change, sizeof(change), " (%+.1f %%)",
+		         100 * (use->median_ns[1] / use->median_ns[0] - 1));
+	snprintf(text, DIFF_USE_BYTES,
+	         "%.200s: %s to %s%s, on-CPU %s to %s, run queue %s to %s; %zu and %zu uses: %s", use->class,
+	         median[0], median[1], change, oncpu[0], oncpu[1], runqueue[0], runqueue[1], use->count[0],
+	         use->count[1],
+	         use->verdict == DIFF_UNKNOWN ? "too few to tell" : diff_verdict_name(use->verdict));
+	return text;
+}

@@ -190,6 +190,45 @@ static void judge_row(const struct diff *diff, struct diff_finding *finding)
 		finding->outcome = DIFF_UNJUDGED;
 }
 
+/* --- uses ------------------------------------------------------------------------------------------------- */
+
+static bool use_exceeds(const struct diff_rule *rule, const struct diff_use_class *use)
+{
+	if (!rule->grows)
+		return use->median_ns[1] > rule->limit;
+	return use->median_ns[1] - use->median_ns[0] >
+	       (rule->percent ? rule->limit / 100 * use->median_ns[0] : rule->limit);
+}
+
+static enum diff_outcome use_outcome(const struct diff_rule *rule, const struct diff_use_class *use)
+{
+	if (!use || !use->count[1] || (rule->grows && use->verdict == DIFF_UNKNOWN))
+		return DIFF_UNJUDGED;
+	return use_exceeds(rule, use) && (!rule->grows || use->significant) ? DIFF_FAILED : DIFF_PASSED;
+}
+
+static void judge_use(const struct diff *diff, struct diff_finding *finding)
+{
+	const struct diff_rule *rule = finding->rule;
+	const struct diff_use_class *use = diff_uses_find(&diff->uses, rule->name);
+	char words[DIFF_USE_BYTES];
+
+	finding->outcome = use_outcome(rule, use);
+	if (diff->paired)
+		snprintf(finding->text, sizeof(finding->text),
+		         "uses are compared of two recordings, not of two parts of one");
+	else if (!use)
+		snprintf(finding->text, sizeof(finding->text),
+		         "%.200s: no tag with an id has this class on either side", rule->name);
+	else if (finding->outcome == DIFF_UNJUDGED)
+		snprintf(finding->text, sizeof(finding->text),
+		         "%.200s: %zu uses in BASE and %zu in NEW: a growth wants %d on both sides, a limit "
+		         "(use:CLASS>TIME) one in NEW",
+		         rule->name, use->count[0], use->count[1], DIFF_USES_LEAST);
+	else
+		snprintf(finding->text, sizeof(finding->text), "%s", diff_use_text(words, use));
+}
+
 void diff_judge_rules(struct diff *diff)
 {
 	for (size_t i = 0; i < diff->finding_count; i++) {
@@ -197,6 +236,8 @@ void diff_judge_rules(struct diff *diff)
 
 		if (finding->rule->subject == DIFF_ANY)
 			judge_any(diff, finding);
+		else if (finding->rule->subject == DIFF_USE)
+			judge_use(diff, finding);
 		else if (finding->row)
 			judge_row(diff, finding);
 		else

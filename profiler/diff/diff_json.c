@@ -112,6 +112,31 @@ static void write_rules(struct json_writer *json, const struct diff *diff)
 	json_array_end(json);
 }
 
+static void write_uses(struct json_writer *json, const struct diff *diff)
+{
+	json_key(json, "uses");
+	json_array_begin(json);
+	for (size_t i = 0; i < diff->uses.n; i++) {
+		const struct diff_use_class *use = &diff->uses.classes[i];
+
+		json_object_begin(json);
+		json_member_string(json, "class", use->class);
+		json_member_u64(json, "base_uses", use->count[0]);
+		json_member_u64(json, "new_uses", use->count[1]);
+		member_double(json, "base_median_ns", use->median_ns[0]);
+		member_double(json, "new_median_ns", use->median_ns[1]);
+		member_double(json, "base_oncpu_ns", use->oncpu_ns[0]);
+		member_double(json, "new_oncpu_ns", use->oncpu_ns[1]);
+		member_double(json, "base_runqueue_ns", use->runqueue_ns[0]);
+		member_double(json, "new_runqueue_ns", use->runqueue_ns[1]);
+		json_member_string(json, "verdict",
+		                   use->verdict == DIFF_UNKNOWN ? "too few"
+		                                                : diff_verdict_name(use->verdict));
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
 static void write_overlap_row(struct json_writer *json, const struct diff_overlap_row *row)
 {
 	json_object_begin(json);
@@ -167,6 +192,7 @@ int diff_print_json(FILE *out, struct diff *diff, size_t limit)
 	if (!diff->refused) {
 		write_rows(&json, diff, limit);
 		write_rules(&json, diff);
+		write_uses(&json, diff);
 		if (diff->has_overlap)
 			write_overlap(&json, diff);
 	}

@@ -14,6 +14,7 @@
 #include "profiler/diff/diff_side.h"
 #include "profiler/diff/diff_sound.h"
 #include "profiler/diff/diff_table.h"
+#include "profiler/diff/diff_uses.h"
 
 #define DIFF_CONFIDENCE 99.0 /* percent */
 #define DIFF_MIN_CHANGE 1.0  /* percent of a row's own value */
@@ -62,6 +63,7 @@ struct diff {
 	bool has_overlap;
 	struct diff_overlap overlap;
 	bool overlap_by_timeline;
+	struct diff_uses uses;         /* of two recordings */
 	struct diff_finding *findings; /* one a rule */
 	size_t finding_count;
 };

@@ -11,8 +11,9 @@
 static int fault(char *err, size_t err_size, const char *text, const char *what)
 {
 	snprintf(err, err_size,
-	         "'%.200s': %s; examples: total:+5%%, stall:nvme_reset>0, function:write_shard:+10%%", text,
-	         what);
+	         "'%.200s': %s; examples: total:+5%%, use:save:+20%%, stall:nvme_reset>0, "
+	         "function:write_shard:+10%%",
+	         text, what);
 	return -EINVAL;
 }
 
@@ -81,15 +82,15 @@ static int parse_subject(struct diff_rule *rule, size_t length, char *err, size_
 		rule->subject = DIFF_TOTAL;
 	} else if (!colon && !strcmp(subject, "any")) {
 		rule->subject = DIFF_ANY;
-	} else if (!colon || !diff_by_parse(subject, &rule->what)) {
-		result = fault(
-		        err, err_size, rule->text,
-		        "its subject is none of total, any, function:NAME, line:, stack:, stall:, device:, "
-		        "class:, tag:, process:, inherited:");
+	} else if (!colon || (strcmp(subject, "use") != 0 && !diff_by_parse(subject, &rule->what))) {
+		result = fault(err, err_size, rule->text,
+		               "its subject is none of total, any, use:CLASS, function:NAME, line:, stack:, "
+		               "stall:, device:, "
+		               "class:, tag:, process:, inherited:");
 	} else if (!colon[1]) {
 		result = fault(err, err_size, rule->text, "there is no name behind the colon");
 	} else {
-		rule->subject = DIFF_NAMED;
+		rule->subject = strcmp(subject, "use") ? DIFF_NAMED : DIFF_USE;
 		rule->name = strdup(colon + 1);
 		result = rule->name ? 0 : -ENOMEM;
 	}

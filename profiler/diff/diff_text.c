@@ -171,6 +171,27 @@ static void print_verdict(FILE *out, const struct diff *diff)
 	fputc('\n', out);
 }
 
+/* Those that took another time. */
+static void print_uses(FILE *out, const struct diff *diff)
+{
+	char text[DIFF_USE_BYTES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < diff->uses.n; i++) {
+		const struct diff_use_class *use = &diff->uses.classes[i];
+
+		if (use->verdict != DIFF_WORSE && use->verdict != DIFF_BETTER)
+			continue;
+		if (!n++)
+			fputs("How long a use of a tag took (its own time, median):\n", out);
+		fputs("  ", out);
+		text_print_clean(out, diff_use_text(text, use), 0);
+		fputc('\n', out);
+	}
+	if (n)
+		fputc('\n', out);
+}
+
 /* --- what is around it ------------------------------------------------------------------------------------ */
 
 static void print_line(FILE *out, const char *before, const char *text)
@@ -237,6 +258,7 @@ int diff_print_text(FILE *out, struct diff *diff, size_t limit)
 	if (*diff_rows_text(diff))
 		print_line(out, "", diff_rows_text(diff));
 	shown = diff_table_show(diff_shown(diff), &diff->total, limit);
+	print_uses(out, diff);
 	print_verdict(out, diff);
 	print_table(out, diff, shown);
 	print_overlap(out, diff);

@@ -23,6 +23,8 @@ static void test_diff_rule__reads(void **state)
 		{ "total:+5%", DIFF_TOTAL, 0, NULL, true, true, false, 5 },
 		{ "any:+0%", DIFF_ANY, 0, NULL, true, true, false, 0 },
 		{ "total>1.5s", DIFF_TOTAL, 0, NULL, false, false, true, 1.5e9 },
+		{ "use:save:+20%", DIFF_USE, 0, "save", true, true, false, 20 },
+		{ "use:a:b>1.5s", DIFF_USE, 0, "a:b", false, false, true, 1.5e9 },
 		{ "stall:nvme_reset>0", DIFF_NAMED, TOP_BY_STALL, "nvme_reset", false, false, false, 0 },
 		{ "cause:block_io:+2ms", DIFF_NAMED, TOP_BY_STALL, "block_io", true, false, true, 2e6 },
 		{ "ai_tag:save:+.5us", DIFF_NAMED, TOP_BY_CLASS, "save", true, false, true, 500 },
