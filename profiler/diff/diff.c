@@ -16,6 +16,7 @@
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/session/working_call.h"
 
 /* --- what is summed --------------------------------------------------------------------------------------- */
 
@@ -96,11 +97,26 @@ static int add_to_tables(struct diff *diff, const struct diff_sample *sample)
 	return err;
 }
 
+/* What is waited on a CPU for a GPU or for other ranks is waited as well, where delays are compared. `cpu`: its type, or negative. */
+static double value_of(const struct diff *diff, const struct loaded_profiles *input,
+                       const struct loaded_sample *sample, size_t type, int cpu)
+{
+	const struct profile_sample_view *view = &sample->view;
+	double value = (double)view->values[type];
+
+	if (cpu < 0 || !view->values[cpu] || strcmp(diff->type, "delay") != 0 ||
+	    !working_call_may_spin(sample->stall) ||
+	    working_call(input->profile, view->location_ids, view->n_locations))
+		return value;
+	return value + (double)view->values[cpu];
+}
+
 static int add_samples(struct gathering *gathering, const struct loaded_profiles *input, int side,
                        size_t type, const struct loaded_slices *slices, size_t first)
 {
 	struct diff *diff = gathering->diff;
 	int waits = profile_find_type(input->profile, "contentions"), err = 0;
+	int cpu = profile_find_type(input->profile, "cpu");
 	struct loaded_tags *tags = loaded_tags_new(input);
 	struct loaded_sample sample;
 
@@ -109,6 +125,7 @@ static int add_samples(struct gathering *gathering, const struct loaded_profiles
 	for (size_t i = 0; !err && loaded_sample_get(input, tags, i, &sample); i++) {
 		size_t window = first + loaded_slices_of(slices, &sample.view);
 		int class = diff_classes_number(&diff->classes, sample.class);
+		double value;
 		bool passes;
 
 		if (class < 0)
@@ -123,15 +140,15 @@ static int add_samples(struct gathering *gathering, const struct loaded_profiles
 		if (waits >= 0)
 			diff_side_add_waits(&diff->side[side], window, class,
 			                    (double)sample.view.values[waits]);
-		if (sample.view.values[type])
-			err = add_to_tables(diff,
-			                    &(struct diff_sample){ .input = input,
-			                                           .sample = &sample,
-			                                           .side = side,
-			                                           .window = (uint32_t)window,
-			                                           .value = (double)sample.view.values[type],
-			                                           .number = ++gathering->number,
-			                                           .class = class });
+		value = value_of(diff, input, &sample, type, cpu);
+		if (value < 0 || value > 0)
+			err = add_to_tables(diff, &(struct diff_sample){ .input = input,
+			                                                 .sample = &sample,
+			                                                 .side = side,
+			                                                 .window = (uint32_t)window,
+			                                                 .value = value,
+			                                                 .number = ++gathering->number,
+			                                                 .class = class });
 	}
 	loaded_tags_free(tags);
 	return err;

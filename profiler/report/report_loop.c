@@ -92,7 +92,8 @@ static size_t list_processes(const struct loaded_profiles *input, const char *st
 	return n;
 }
 
-static size_t count_ranks(const struct ledger_row *const *found, size_t n)
+/* `or_none`: those that are none count as one. */
+static size_t count_ranks(const struct ledger_row *const *found, size_t n, bool or_none)
 {
 	size_t ranks = 0;
 
@@ -101,7 +102,7 @@ static size_t count_ranks(const struct ledger_row *const *found, size_t n)
 
 		while (before < i && found[before]->rank_and_1 != found[i]->rank_and_1)
 			before++;
-		ranks += found[i]->rank_and_1 && before == i;
+		ranks += (found[i]->rank_and_1 || or_none) && before == i;
 	}
 	return ranks;
 }
@@ -140,16 +141,18 @@ static int add_class(struct report_loop *loop, const struct loaded_profiles *inp
 int report_loop_find(struct report_loop *loop, const struct loaded_profiles *input,
                      const struct loaded_classes *classes, const struct loaded_class *steps)
 {
-	const struct ledger_row *with_steps[PROCESSES_MAX];
+	const struct ledger_row *with_steps[PROCESSES_MAX] = { NULL };
 	struct top_processes processes;
 	int err = top_processes_build(&processes, input);
+	size_t n;
 
 	*loop = (struct report_loop){ .n = 0 };
 	if (err)
 		return err;
 	steps = steps ? steps : named_steps(classes);
-	loop->n_processes = steps ? list_processes(input, steps->name, with_steps) : 0;
-	loop->n_ranks = count_ranks(with_steps, loop->n_processes);
+	n = steps ? list_processes(input, steps->name, with_steps) : 0;
+	loop->n_processes = count_ranks(with_steps, n, true);
+	loop->n_ranks = count_ranks(with_steps, n, false);
 	loop->names = calloc(classes->count + 1, sizeof(*loop->names));
 	loop->idle = calloc(classes->count + 1, sizeof(*loop->idle));
 	err = loop->names && loop->idle ? 0 : -ENOMEM;

@@ -11,6 +11,8 @@
 #define STEPS_LEAST  2    /* seconds */
 #define STEPS_MISSED 3    /* fewer than usual in all of them: where there are few, seconds differ by chance */
 #define STEPS_NEWEST 2    /* seconds */
+#define STEPS_LONGER                                                                                         \
+	3 /* times as long as a stretch that stands out by lost time, and as costly, to be told in its place */
 #define STEPS_THERE                                                                                          \
 	0.25 /* of the usual time of the class's threads, below which they have not begun or have ended */
 
@@ -26,10 +28,17 @@ static bool is_of_class(const struct report_view *view, const struct timeline_la
 	return !strcmp(lane->class, class) && report_view_is_time(view, lane, NULL);
 }
 
+static bool has_steps(const struct steps *steps, size_t second)
+{
+	return second < steps->count.n && steps->count.v[second] > 0;
+}
+
+/* By their time; or steps come, however little of the loop's time they have by then. */
 static bool are_there(const struct steps *steps, size_t second)
 {
 	return second >= steps->open || second >= steps->threads.n ||
-	       steps->threads.v[second] >= steps->least;
+	       steps->threads.v[second] >= steps->least || has_steps(steps, second) ||
+	       (second > 0 && has_steps(steps, second - 1) && has_steps(steps, second + 1));
 }
 
 /* Mean number of steps a second in the seconds with threads of which at least such a part lies in [begin_ns, end_ns), by that part;
@@ -169,6 +178,17 @@ double report_slow_steps_given_rate(const struct report_view *other, const char 
 	return rate > 0 ? rate : -1;
 }
 
+/* Whether slow steps cost the loop far more, and for far longer, than the stretch that stands out by lost time: that may be any short one. */
+static bool lost_more(const struct report_ranking *slow, const struct steps *steps,
+                      const struct report_spike *spike)
+{
+	double ns = (double)(slow->end_ns - slow->begin_ns);
+	double rate = rate_of(steps, slow->begin_ns, slow->end_ns);
+
+	return ns >= STEPS_LONGER * (double)(spike->to - spike->from) * (double)slow->symptom.step_ns &&
+	       ns * (1 - rate / slow->steps_before) >= STEPS_LONGER * spike->excess;
+}
+
 int report_slow_steps_look(struct report_ranking *out, const struct report_view *view, uint64_t recent_ns)
 {
 	struct steps steps;
@@ -188,18 +208,24 @@ int report_slow_steps_look(struct report_ranking *out, const struct report_view 
 	err = report_baseline_of(&all, &steps.count, 0, steps.count.n, 0);
 	if (!err && !out->baseline.given)
 		out->steps_before = rate_of(&steps, out->baseline_begin_ns, out->baseline_end_ns);
-	if (!err && out->mode != REPORT_SPIKE && out->steps_before > 0) {
+	if (!err && out->steps_before > 0 && (out->mode != REPORT_SPIKE || !recent_ns)) {
+		struct report_ranking slow = *out;
+
 		sigma = all.sigma * 1e9 < STEPS_VARY * out->steps_before ? all.sigma * 1e9
 		                                                         : STEPS_VARY * out->steps_before;
 		if (steps.count.begin_ns + steps.count.n * steps.count.step_ns > view->end_ns &&
 		    steps.count.n > 1)
 			steps.count.n--;
-		find_slow_steps(out, &steps, out->steps_before,
+		slow.by_steps = false;
+		find_slow_steps(&slow, &steps, out->steps_before,
 		                report_sigma_floor(sigma, 0, STEPS_SIGMA * out->steps_before),
 		                recent_ns != 0);
-		out->by_steps &= !recent_ns || out->end_ns + recent_ns >= view->end_ns;
-		if (out->by_steps)
+		slow.by_steps &= !recent_ns || slow.end_ns + recent_ns >= view->end_ns;
+		if (slow.by_steps &&
+		    (out->mode != REPORT_SPIKE || lost_more(&slow, &steps, &out->incident))) {
+			*out = slow;
 			place_slow_steps(out);
+		}
 	}
 	out->steps_during = rate_of(&steps, out->begin_ns, out->end_ns);
 	out->steps_newest = rate_of(&steps, out->end_ns - STEPS_NEWEST * SECOND_NS, out->end_ns);

@@ -5,7 +5,7 @@
 #include "profiler/report/report_ranking.h"
 #include "profiler/report/report_view.h"
 
-/* Fills the ranking's rates of steps; and, where no spike is its incident, makes the longest stretch of slow steps it. `recent_ns`: as in
+/* Fills the ranking's rates of steps; and, where no spike is its incident, or one that cost far less, makes the longest stretch of slow steps it. `recent_ns`: as in
  * report_incident.h. 0 or -ENOMEM. */
 int report_slow_steps_look(struct report_ranking *out, const struct report_view *view, uint64_t recent_ns);
 

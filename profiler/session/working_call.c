@@ -2,8 +2,20 @@
 
 #include "profiler/session/working_call.h"
 
+#include <string.h>
+
 #include "pprof/profile.h"
 #include "profiler/tracer/library_calls.h"
+
+bool working_call_may_spin(const char *stall)
+{
+	static const char *const names[] = { "gpu_sync", "collective", "gpu_ring", "gpu_fence" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], stall))
+			return true;
+	return false;
+}
 
 bool working_call(const struct profile *profile, const int64_t *ids, size_t n)
 {

@@ -9,6 +9,9 @@
 
 struct profile;
 
+/* Whether threads wait for that on a CPU, too, looking at memory until it changes: by a stall's name. */
+bool working_call_may_spin(const char *stall);
+
 /* The innermost function of the table tells; where there is none it is no work. `ids`: locations, leaf first. */
 bool working_call(const struct profile *profile, const int64_t *ids, size_t n);
 

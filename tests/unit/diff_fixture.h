@@ -67,6 +67,7 @@ struct made_wait {
 	uint64_t id;
 	uint32_t pid;
 	bool base, blocked; /* the tag of a process; a wait that is no stall */
+	bool on_cpu;        /* CPU samples within the stall */
 	int64_t ns;
 };
 
@@ -96,9 +97,10 @@ static inline void made_remove(struct made *made)
 static inline void window_begin(const struct made *made, struct made_window *window)
 {
 	static const struct profile_value_type kinds[] = { { "contentions", "count" },
-		                                           { "delay", "nanoseconds" } };
+		                                           { "delay", "nanoseconds" },
+		                                           { "cpu", "nanoseconds" } };
 
-	*window = (struct made_window){ .profile = profile_new(kinds, 2, kinds[1], 1, 1 << 24),
+	*window = (struct made_window){ .profile = profile_new(kinds, 3, kinds[1], 1, 1 << 24),
 		                        .ledger = ledger_new(0),
 		                        .timeline = timeline_new(0),
 		                        .requests = request_rows_new(),
@@ -149,7 +151,7 @@ static inline size_t add_place(struct profile *profile, int64_t *ids, size_t n, 
 
 static inline void window_wait(struct made_window *window, const struct made_wait *wait)
 {
-	const int64_t values[] = { 1, wait->ns };
+	const int64_t values[] = { !wait->on_cpu, wait->on_cpu ? 0 : wait->ns, wait->on_cpu ? wait->ns : 0 };
 	char class[64], id[17] = "";
 	const struct profile_label labels[] = {
 		{ .key = "ai_tag", .str = made_class(wait->tag, class) },
@@ -171,6 +173,11 @@ static inline void window_wait(struct made_window *window, const struct made_wai
 	n = add_place(window->profile, ids, n, (struct profile_frame){ .function = wait->outer }, 1);
 	n = add_place(window->profile, ids, n, (struct profile_frame){ .function = "main" }, 1);
 	assert_int_equal(profile_add_sample(window->profile, ids, n, values, labels, 7), 0);
+	if (wait->on_cpu) {
+		window_row(window, wait->tag, LEDGER_ONCPU, wait->ns,
+		           (struct ledger_row){ .id = wait->id, .pid = wait->pid, .base = wait->base });
+		return;
+	}
 	window_row(window, wait->tag, wait->blocked ? LEDGER_BLOCKED : LEDGER_STALL, wait->ns,
 	           (struct ledger_row){ .id = wait->id,
 	                                .pid = wait->pid,

@@ -64,18 +64,25 @@ static void row(struct run *run, const char *class, bool base, enum ledger_state
 	assert_int_equal(ledger_add(run->input.ledger, &added), 0);
 }
 
-/* So many exact tags of the class, of a process. */
-static inline void tags(struct run *run, const char *class, uint32_t pid, uint64_t n)
+/* So many exact tags of the class, of a process, which is a rank or none (0). */
+static inline void rank_tags(struct run *run, const char *class, uint32_t pid, uint32_t rank_and_1,
+                             uint64_t n)
 {
 	struct ledger_row added = { .tag = (char *)class,
 		                    .class = (char *)class,
 		                    .cause = (char *)"",
 		                    .device = (char *)"",
 		                    .pid = pid,
+		                    .rank_and_1 = rank_and_1,
 		                    .ns = 1 };
 
 	for (added.id = 1; added.id <= n; added.id++)
 		assert_int_equal(ledger_add(run->input.ledger, &added), 0);
+}
+
+static inline void tags(struct run *run, const char *class, uint32_t pid, uint64_t n)
+{
+	rank_tags(run, class, pid, 0, n);
 }
 
 static inline const struct report_cause *find(const struct report_ranking *ranking, const char *name)

@@ -83,7 +83,7 @@ static void rank_waits(const char *expected, double for_disk, bool live)
 	struct run run = usual();
 
 	for (uint32_t pid = 1; pid <= 8; pid++)
-		tags(&run, "train_step", pid, 50);
+		rank_tags(&run, "train_step", pid, pid, 50);
 	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
 	lane(&run, TIMELINE_STALL, "train_step", "collective", "", 6, 8, 5.6);
 	lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 6, 8, for_disk);
@@ -128,6 +128,38 @@ static void test_report_primary__too_little_for_steps_so_slow(void **state)
 		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
 		assert_true(ranking.mode == REPORT_SPIKE && ranking.by_steps);
 		assert_true((ranking.primary != NULL) == much);
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+}
+
+/* Steps come far more slowly, and a class of the loop that is not the steps' takes the time; or a short stretch of another cause comes before. */
+static void test_report_primary__steps_that_nearly_end(void **state)
+{
+	(void)state;
+	for (int spike = 0; spike < 3; spike++) {
+		struct report_ranking ranking;
+		struct run run = usual();
+
+		tags(&run, "train_step", 1, 450);
+		row(&run, "data_load", false, LEDGER_ONCPU, "", 3 * (int64_t)SECOND);
+		tags(&run, "data_load", 1, 450);
+		seconds(&run, TIMELINE_STEPS, "train_step", 0, 5, 50);
+		seconds(&run, TIMELINE_STEPS, "train_step", 5, 10, 5);
+		/* Of half a thread hardly anything is left. */
+		seconds(&run, TIMELINE_ONCPU, "train_step", 5, 10, -45 * (int64_t)SECOND / 100);
+		seconds(&run, TIMELINE_ONCPU, "data_load", 5, 10, 9 * (int64_t)SECOND / 10);
+		if (spike)
+			lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 2, spike == 1 ? 2.4 : 4,
+			     1);
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, REPORT_SPIKE);
+		assert_true(ranking.by_steps == (spike < 2));
+		if (spike < 2) {
+			assert_int_equal(ranking.begin_ns, T0 + 5 * SECOND);
+			assert_true(fabs(ranking.steps_before - 50) < 1 &&
+			            fabs(ranking.steps_during - 5) < 0.1);
+		}
 		report_ranking_free(&ranking);
 		end(&run);
 	}
@@ -195,6 +227,7 @@ int main(void)
 		cmocka_unit_test(test_report_primary__beside_the_gpu),
 		cmocka_unit_test(test_report_primary__one_rank_has_the_cause),
 		cmocka_unit_test(test_report_primary__too_little_for_steps_so_slow),
+		cmocka_unit_test(test_report_primary__steps_that_nearly_end),
 		cmocka_unit_test(test_report_primary__the_whole_tells_more),
 		cmocka_unit_test(test_report_primary__a_wait_beside_little_else),
 	};

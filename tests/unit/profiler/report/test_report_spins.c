@@ -160,21 +160,6 @@ static void test_report_spins__bound_by_the_gpu(void **state)
 	end_with_samples(&run);
 }
 
-/* So many steps of a process, which is a rank or none (0). */
-static void rank_tags(struct run *run, uint32_t pid, uint32_t rank_and_1)
-{
-	struct ledger_row added = { .tag = (char *)"train_step",
-		                    .class = (char *)"train_step",
-		                    .cause = (char *)"",
-		                    .device = (char *)"",
-		                    .pid = pid,
-		                    .rank_and_1 = rank_and_1,
-		                    .ns = 1 };
-
-	for (added.id = 1; added.id <= 450; added.id++)
-		assert_int_equal(ledger_add(run->input.ledger, &added), 0);
-}
-
 /* Of ranks, one of which waits for its disk, the others wait in collectives that run on their GPUs. Other processes have jobs of their own. */
 static void test_report_spins__gpus_of_ranks_that_wait(void **state)
 {
@@ -183,7 +168,7 @@ static void test_report_spins__gpus_of_ranks_that_wait(void **state)
 		struct report_ranking ranking;
 
 		for (uint32_t pid = 1; pid <= 4; pid++)
-			rank_tags(&run, pid, ranks > 1 ? pid : 0);
+			rank_tags(&run, "train_step", pid, ranks > 1 ? pid : 0, 450);
 		seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, (int64_t)ranks * 50);
 		lane(&run, TIMELINE_SPIN, "train_step", "gpu_sync", "", 0, 10, 0.1);
 		lane(&run, TIMELINE_SPIN, "train_step", "gpu_sync", "", 6, 8, 2.7);

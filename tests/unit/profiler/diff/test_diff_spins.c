@@ -1,0 +1,75 @@
+/* Tests of diff.h: waits for a GPU that keep their CPU. */
+#include "tests/unit/diff_fixture.h"
+
+#define WINDOWS 12
+
+/* The loop spins so long a second in a call of the driver's, and in another one that copies. */
+static void with_gpu(struct made *made, int64_t spins_ms, int64_t copies_ms)
+{
+	struct made_window window;
+
+	made_begin(made);
+	for (int w = 0; w < WINDOWS; w++) {
+		window_begin(made, &window);
+		window_wait(&window, &(struct made_wait){ .function = "read_batch",
+		                                          .tag = "train_step",
+		                                          .stall = "block_io",
+		                                          .ns = 20 * MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "cuStreamSynchronize",
+		                                          .tag = "train_step",
+		                                          .stall = "gpu_sync",
+		                                          .on_cpu = true,
+		                                          .ns = (spins_ms + w % 3) * MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "cuMemcpyHtoD_v2",
+		                                          .tag = "train_step",
+		                                          .stall = "gpu_sync",
+		                                          .on_cpu = true,
+		                                          .ns = copies_ms * MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "decode",
+		                                          .tag = "train_step",
+		                                          .stall = "block_io",
+		                                          .on_cpu = true,
+		                                          .ns = copies_ms * MADE_MS });
+		window_end(made, &window);
+	}
+}
+
+static void test_diff_spins__are_waits(void **state)
+{
+	struct compared found;
+	struct made base, slower;
+
+	(void)state;
+	with_gpu(&base, 100, 50);
+	with_gpu(&slower, 300, 90);
+	compare(&found, (struct diff_task){ .place = { base.path, slower.path }, .by = TOP_BY_STALL },
+	        "stall:gpu_sync:+10%");
+	assert_int_equal(compared_row(&found, "gpu_sync")->verdict, DIFF_WORSE);
+	assert_int_equal(
+	        (int64_t)(diff_points_sum(&compared_row(&found, "gpu_sync")->points[0]) / MADE_MS + 0.5),
+	        101 * WINDOWS);
+	assert_int_equal(
+	        (int64_t)(diff_points_sum(&compared_row(&found, "gpu_sync")->points[1]) / MADE_MS + 0.5),
+	        301 * WINDOWS);
+	/* What is computed beside a request is none, nor is what a call copies. */
+	assert_int_equal(compared_row(&found, "block_io")->verdict, DIFF_SAME);
+	assert_int_equal(diff_status(&found.diff), 1);
+	compared_free(&found);
+	/* Where CPU time is compared it is all of that. */
+	compare(&found,
+	        (struct diff_task){ .place = { base.path, slower.path }, .by = TOP_BY_STALL, .type = "cpu" },
+	        NULL);
+	assert_int_equal(
+	        (int64_t)(diff_points_sum(&compared_row(&found, "gpu_sync")->points[1]) / MADE_MS + 0.5),
+	        391 * WINDOWS);
+	compared_free(&found);
+	made_remove(&base);
+	made_remove(&slower);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_diff_spins__are_waits) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
