@@ -128,6 +128,7 @@ ALWAYS int context_read(struct task_struct *task, struct thread *t, struct conte
 		return CONTEXT_KEEP;
 	if (user_read(&s->head, sizeof(s->head), (void *)address))
 		return context_unreadable(t);
+	t->context_unread = 0;
 	if (s->head.valid == 0)
 		return CONTEXT_KEEP;
 	if (s->head.valid != 1) {
@@ -147,7 +148,6 @@ ALWAYS int context_read(struct task_struct *task, struct thread *t, struct conte
 		__builtin_memcpy(s->tag.name, "span", 4);
 	}
 	*tag = tag_intern(&s->tag);
-	t->context_unread = 0;
 	return CONTEXT_TAG;
 }
 

@@ -363,7 +363,7 @@ static void check_sound(struct diff *diff)
 		               diff->side[0].news.unreadable_files, diff->side[0].news.unreadable);
 	if (diff->uses.too_many)
 		diff_lines_add(&diff->remarks,
-		               "Of uses of tags %u of a side are compared, the others are left out",
+		               "Of uses of a class's tags %u of a side are compared, the others are left out",
 		               DIFF_USES_MAX);
 	if (diff->classes.too_many)
 		diff_lines_add(

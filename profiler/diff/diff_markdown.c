@@ -88,6 +88,23 @@ static void print_overlap(FILE *out, const struct diff *diff)
 	}
 }
 
+/* Those that took another time. */
+static void print_uses(FILE *out, const struct diff *diff)
+{
+	char text[DIFF_USE_BYTES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < diff->uses.n; i++) {
+		const struct diff_use_class *use = &diff->uses.classes[i];
+
+		if (use->verdict != DIFF_WORSE && use->verdict != DIFF_BETTER)
+			continue;
+		fputs(n++ ? "- " : "\nHow long a use of a tag took (its own time, median):\n\n- ", out);
+		markdown_print(out, diff_use_text(text, use));
+		fputc('\n', out);
+	}
+}
+
 int diff_print_markdown(FILE *out, struct diff *diff, size_t limit)
 {
 	char text[DIFF_SIDE_BYTES], doubt[DIFF_DOUBT_BYTES];
@@ -110,6 +127,7 @@ int diff_print_markdown(FILE *out, struct diff *diff, size_t limit)
 			fprintf(out, "- %s\n", doubt);
 		print_items(out, "", &diff->remarks);
 		print_findings(out, diff);
+		print_uses(out, diff);
 		print_table(out, diff, limit);
 		print_overlap(out, diff);
 	}

@@ -36,6 +36,7 @@ struct diff_use {
 
 /* --- gathering ---------------------------------------------------------------------------------------------- */
 
+/* NULL without memory, or where there are too many. */
 static struct diff_use *use_of(struct diff_uses *uses, int side, const struct use_key *key)
 {
 	struct diff_use *use;
@@ -43,6 +44,10 @@ static struct diff_use *use_of(struct diff_uses *uses, int side, const struct us
 	HASH_FIND(hh, uses->by_key[side], key, sizeof(*key), use);
 	if (use)
 		return use;
+	if (uses->of_class[side][key->class] == DIFF_USES_MAX) {
+		uses->too_many = true;
+		return NULL;
+	}
 	use = calloc(1, sizeof(*use));
 	if (!use)
 		return NULL;
@@ -53,6 +58,7 @@ static struct diff_use *use_of(struct diff_uses *uses, int side, const struct us
 		return NULL;
 	}
 	uses->count[side]++;
+	uses->of_class[side][key->class]++;
 	return use;
 }
 
@@ -72,7 +78,7 @@ static int add_row(struct diff_uses *uses, int side, struct diff_classes *classe
 	key.hash = tag_hash(row->tag);
 	use = use_of(uses, side, &key);
 	if (!use)
-		return -ENOMEM;
+		return uses->of_class[side][key.class] == DIFF_USES_MAX ? 0 : -ENOMEM;
 	use->ns += (double)row->ns;
 	use->oncpu_ns += row->state == LEDGER_ONCPU ? (double)row->ns : 0;
 	use->runqueue_ns += row->state == LEDGER_RUNQUEUE ? (double)row->ns : 0;
@@ -90,10 +96,6 @@ int diff_uses_add(struct diff_uses *uses, int side, const struct diff_filter *fi
 		/* Without an id a tag is one for all its uses. */
 		if (!row || row->base || row->folded || !row->id || !diff_filter_row(filter, row))
 			continue;
-		if (uses->count[side] == DIFF_USES_MAX) {
-			uses->too_many = true;
-			return 0;
-		}
 		err = add_row(uses, side, classes, row);
 	}
 	return err;
@@ -200,11 +202,10 @@ static void judge(struct diff_use_class *class, struct value *values, size_t n, 
 	if (class->count[0] < DIFF_USES_LEAST || class->count[1] < DIFF_USES_LEAST)
 		return;
 	z = rank_sigmas(values, n, class->count);
-	class->significant = agree(values, n, z > 0, &least) && fabs(z) >= sigmas;
 	change = class->median_ns[0] > 0 ? class->median_ns[1] / class->median_ns[0] - 1 : INFINITY;
-	class->verdict = DIFF_NOISE;
-	if (class->significant && fabs(change) >= least)
-		class->verdict = z > 0 ? DIFF_WORSE : DIFF_BETTER;
+	class->significant = agree(values, n, z > 0, &least) && fabs(z) >= sigmas && fabs(change) >= least &&
+	                     (z > 0) == (change > 0);
+	class->verdict = !class->significant ? DIFF_NOISE : z > 0 ? DIFF_WORSE : DIFF_BETTER;
 }
 
 /* Fills the class and the values of its uses, sorted; returns how many. */

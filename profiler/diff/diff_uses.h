@@ -1,5 +1,5 @@
 /*
- * How long a use of a tag took: the wall time of an exact tag in one process, less that of tags pushed within it. Of what is done a few times in
+ * How long a use of a tag took: the wall time of an exact tag in one process, of all threads that had it, less that of tags pushed within it. Of what is done a few times in
  * a recording, as checkpoints, windows say little, and the uses say all; and samples tell of waits alone, uses of time on the CPU and in the run
  * queue, too.
  *
@@ -23,7 +23,7 @@ struct diff_use;
 struct ledger;
 
 #define DIFF_USES_LEAST 5          /* of a class on a side, for them to be compared */
-#define DIFF_USES_MAX   (1u << 17) /* of a side; what is beyond is left out */
+#define DIFF_USES_MAX   (1u << 16) /* of a class on a side; what is beyond is left out */
 
 /* [0]: BASE, [1]: NEW. */
 struct diff_use_class {
@@ -32,7 +32,7 @@ struct diff_use_class {
 	double median_ns[2];
 	double whole_ns[2];                 /* all of them */
 	double oncpu_ns[2], runqueue_ns[2]; /* of a use, on average */
-	bool significant;                   /* by their ranks, and by processes */
+	bool significant;                   /* by their ranks, by processes, and large enough */
 	enum diff_verdict
 	        verdict; /* DIFF_UNKNOWN: too few; DIFF_SMALL: they take less than a hundredth of what the longest do */
 };
@@ -40,7 +40,7 @@ struct diff_use_class {
 /* All zero: there are none. */
 struct diff_uses {
 	struct diff_use *by_key[2];
-	size_t count[2];
+	size_t count[2], of_class[2][DIFF_CLASSES_MAX];
 	bool too_many;
 	struct diff_use_class classes[DIFF_CLASSES_MAX]; /* those that a side has, after diff_uses_judge() */
 	size_t n;

@@ -172,7 +172,7 @@ static bool waits_for_others(const struct ledger_row *row)
  * under none of its tags. 1: no loop is known. */
 static double felt_by_loop(const struct report_cause *cause, const struct report_view *view)
 {
-	double all = (double)(view->end_ns - view->begin_ns) * (double)view->loop.n_processes;
+	double length = (double)(view->end_ns - view->begin_ns), all;
 	double wall = 0, felt = 0;
 
 	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
@@ -185,6 +185,9 @@ static double felt_by_loop(const struct report_cause *cause, const struct report
 			felt += (double)row->ns;
 	}
 	felt += spun_for(view, cause, true);
+	/* Those that are no ranks were there at once only if they have more time than one has. */
+	all = length *
+	      (double)(view->loop.n_ranks || wall <= length ? view->loop.n_processes : view->loop.n_listed);
 	if (all > wall) {
 		felt += all - wall;
 		wall = all;

@@ -220,7 +220,7 @@ static int try_early(struct report_ranking *out, const struct report_view *view)
 	err = keep_stretches(out, spikes, count);
 	free(spikes);
 	if (!err)
-		err = report_slow_steps_look(out, view, 0);
+		err = report_slow_steps_look(out, view, 0, true);
 	if (!err && out->mode != REPORT_SPIKE)
 		*out = before;
 	return err;
@@ -240,7 +240,7 @@ int report_incident_find(struct report_ranking *out, const struct report_view *v
 	if (!err && out->mode != REPORT_SPIKE && view->steps && !other && !recent_ns)
 		err = try_early(out, view);
 	if (!err)
-		err = report_slow_steps_look(out, view, recent_ns);
+		err = report_slow_steps_look(out, view, recent_ns, !hint && !recent_ns);
 	return err ? err : report_faults_find(out, view, fault_ns, recent_ns);
 }
 
@@ -248,7 +248,9 @@ void report_incident_drop(struct report_ranking *out)
 {
 	place_incident(out, NULL, 0);
 	out->by_steps = false;
+	out->steps_left_out = true;
 	out->steps_z = 0;
+	out->steps_during = out->steps_newest = -1;
 	free(out->stretches);
 	out->stretches = NULL;
 	out->stretch_count = 0;
@@ -267,5 +269,5 @@ int report_incident_move(struct report_ranking *out, const struct report_view *v
 	out->begin_ns = symptom->begin_ns + from * symptom->step_ns;
 	out->end_ns = symptom->begin_ns + to * symptom->step_ns;
 	out->during = incident->mean;
-	return report_slow_steps_look(out, view, 0);
+	return report_slow_steps_look(out, view, 0, false);
 }

@@ -151,6 +151,7 @@ int report_loop_find(struct report_loop *loop, const struct loaded_profiles *inp
 		return err;
 	steps = steps ? steps : named_steps(classes);
 	n = steps ? list_processes(input, steps->name, with_steps) : 0;
+	loop->n_listed = n;
 	loop->n_processes = count_ranks(with_steps, n, true);
 	loop->n_ranks = count_ranks(with_steps, n, false);
 	loop->names = calloc(classes->count + 1, sizeof(*loop->names));

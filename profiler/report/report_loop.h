@@ -18,7 +18,8 @@ struct report_loop {
 	char **idle;
 	size_t n_idle;
 	size_t n_processes; /* that have the steps; those of one rank, or of none, may have come one after another, and are one */
-	size_t n_ranks; /* … as ranks of a job; 0: none is known to be one */
+	size_t n_ranks;  /* … as ranks of a job; 0: none is known to be one */
+	size_t n_listed; /* … each by itself */
 };
 
 /* How well a class's name says that its tags are the steps of a loop: 2, 0: not at all; 1: a range of PyTorch's optimizers, which is a part of

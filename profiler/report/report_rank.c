@@ -419,7 +419,7 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = look_at_others(&rank);
 	if (!err)
 		err = report_primary_choose_whole(ranking, &rank.view);
-	if (!err && report_primary_is_whole(ranking, &rank.view))
+	if (!err && !hint && report_primary_is_whole(ranking, &rank.view))
 		err = rank_whole(&rank);
 	if (!err)
 		err = report_away_find(&ranking->away, &rank.view);

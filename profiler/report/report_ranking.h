@@ -79,8 +79,9 @@ struct report_ranking {
 	bool goes_on;          /* when the profile ended; known by a hint alone */
 	const char *steps;     /* the class of the steps, NULL: there is none */
 	double before, during; /* threads lost */
-	bool by_steps;         /* steps came more slowly, while not more time was lost than varies anyway */
-	bool by_fault;         /* a device was recovered, while neither of these stood out */
+	bool by_steps; /* steps came more slowly, and cost more than what stands out by lost time, if anything does */
+	bool by_fault;       /* a device was recovered, while neither of these stood out */
+	bool steps_left_out; /* a stretch of slower steps, as what the whole run has tells more */
 	/* A second, of the seconds in which their threads were there; negative: not known. */
 	double steps_before, steps_during;
 	double steps_newest; /* the same, at the end of the incident */

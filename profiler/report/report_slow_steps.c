@@ -156,6 +156,7 @@ static void place_slow_steps(struct report_ranking *out)
 	incident->to = incident->to > symptom->n ? symptom->n : incident->to;
 	out->mode = REPORT_SPIKE;
 	out->spikes = 1;
+	out->stretch_count = 0; /* it is none of them */
 	out->during = incident->mean =
 	        report_mean(symptom->v + incident->from, incident->to - incident->from);
 	incident->excess = (out->during - out->before) * (double)(incident->to - incident->from) *
@@ -189,7 +190,8 @@ static bool lost_more(const struct report_ranking *slow, const struct steps *ste
 	       ns * (1 - rate / slow->steps_before) >= STEPS_LONGER * spike->excess;
 }
 
-int report_slow_steps_look(struct report_ranking *out, const struct report_view *view, uint64_t recent_ns)
+int report_slow_steps_look(struct report_ranking *out, const struct report_view *view, uint64_t recent_ns,
+                           bool may_replace)
 {
 	struct steps steps;
 	struct report_baseline all;
@@ -208,7 +210,7 @@ int report_slow_steps_look(struct report_ranking *out, const struct report_view 
 	err = report_baseline_of(&all, &steps.count, 0, steps.count.n, 0);
 	if (!err && !out->baseline.given)
 		out->steps_before = rate_of(&steps, out->baseline_begin_ns, out->baseline_end_ns);
-	if (!err && out->steps_before > 0 && (out->mode != REPORT_SPIKE || !recent_ns)) {
+	if (!err && out->steps_before > 0 && (out->mode != REPORT_SPIKE || may_replace)) {
 		struct report_ranking slow = *out;
 
 		sigma = all.sigma * 1e9 < STEPS_VARY * out->steps_before ? all.sigma * 1e9

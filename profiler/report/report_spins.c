@@ -33,8 +33,7 @@ bool report_spins_untold(const struct loaded_profiles *input)
 	struct loaded_sample sample;
 
 	for (size_t i = 0; cpu >= 0 && loaded_sample_get(input, NULL, i, &sample); i++)
-		if (sample.view.values[cpu] > 0 &&
-		    (!strcmp(sample.stall, "gpu_sync") || !strcmp(sample.stall, "collective")) &&
+		if (sample.view.values[cpu] > 0 && working_call_may_spin(sample.stall) &&
 		    !report_spins_any(input->timeline, sample.stall) &&
 		    !working_call(input->profile, sample.view.location_ids, sample.view.n_locations))
 			return true;

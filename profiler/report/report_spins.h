@@ -16,8 +16,7 @@ struct timeline;
 struct report_spin {
 	const char *class, *cause;
 	int64_t pid;
-	uint64_t hash; /* of these */
-	int64_t ns;    /* on a CPU, sampled */
+	int64_t ns; /* on a CPU, sampled */
 };
 
 struct report_spins {

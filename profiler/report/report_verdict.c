@@ -55,8 +55,10 @@ static void incident_text(FILE *out, const struct report_ranking *ranking)
 		        "(%.2f threads, usually %.2f). ",
 		        ranking->steps, report_rate_text(now, ranking->steps_during),
 		        report_rate_text(usual, ranking->steps_before),
-		        ranking->incident.z < -1 ? "went down" : "did not stand out", ranking->during,
-		        ranking->before);
+		        ranking->incident.z < -1              ? "went down"
+		        : ranking->incident.z >= SPIKE_SIGMAS ? "grew"
+		                                              : "did not stand out",
+		        ranking->during, ranking->before);
 		return;
 	}
 	if (ranking->by_fault) {
@@ -171,7 +173,10 @@ static void steady_verdict(FILE *out, const struct report *report)
 	const struct report_cause *primary = report->ranking.primary;
 	char text[CELL_BYTES];
 
-	fprintf(out, "Nothing stands out in time: it was like this all the time. Verdict: %s. %s (%s) took ",
+	fprintf(out, "%s. Verdict: %s. %s (%s) took ",
+	        report->ranking.steps_left_out ? "Steps came more slowly for a while, which no wait "
+	                                         "explains; this was so all the time"
+	                                       : "Nothing stands out in time: it was like this all the time",
 	        report->verdict, report_cause_text(text, sizeof(text), primary),
 	        report_cause_words(report_primary_name(report)));
 	part_text(out, primary);

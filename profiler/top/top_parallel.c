@@ -79,7 +79,7 @@ static void sum_buckets(const struct timeline *timeline, const struct top_parall
 }
 
 /* Whether some bucket has more than so many threads can have had. What the one before lacks may be told in it: time on a run queue is, when it
- * is over, which on a busy host may be seconds later. */
+ * is over. */
 static bool any_above(const int64_t *buckets, size_t n, double each_ns)
 {
 	double untold_ns = 0;

@@ -120,6 +120,7 @@ static void test_diff_uses__one_run_each(void **state)
 	process(0, 1, 100, 100);
 	process(1, 2, 100, 120);
 	assert_int_equal(judged()->verdict, DIFF_NOISE);
+	assert_false(diff_uses_find(&uses, "save")->significant);
 	end(state);
 	begin(state);
 	process(0, 1, 100, 100);
@@ -144,6 +145,43 @@ static void test_diff_uses__too_few(void **state)
 	process(0, 1, DIFF_USES_LEAST - 1, 100);
 	process(1, 2, 100, 1000);
 	assert_int_equal(judged()->verdict, DIFF_UNKNOWN);
+}
+
+/* The ranks say more, the median less. */
+static void test_diff_uses__no_direction(void **state)
+{
+	struct ledger *ledgers[] = { ledger_new(0), ledger_new(0) };
+
+	(void)state;
+	for (uint64_t id = 1; id <= 1000; id++) {
+		add_row(ledgers[0], "save", 1, id, LEDGER_ONCPU, id <= 550 ? 10 * MS : MS);
+		add_row(ledgers[1], "save", 2, id, LEDGER_ONCPU, id <= 460 ? 20 * MS : 5 * MS);
+	}
+	give(0, ledgers[0]);
+	give(1, ledgers[1]);
+	assert_int_equal(judged()->verdict, DIFF_NOISE);
+	assert_true(diff_uses_find(&uses, "save")->median_ns[1] <
+	            diff_uses_find(&uses, "save")->median_ns[0]);
+}
+
+/* A class has so many; another one has its own. */
+static void test_diff_uses__too_many(void **state)
+{
+	struct ledger *ledger = ledger_new(0);
+
+	(void)state;
+	for (uint64_t id = 1; id <= 2; id++)
+		add_row(ledger, "train_step", 1, id, LEDGER_ONCPU, MS);
+	process(0, 1, DIFF_USES_MAX, 1);
+	assert_false(uses.too_many);
+	process(0, 1, DIFF_USES_MAX, 1); /* the same ones */
+	assert_false(uses.too_many);
+	process(0, 2, 1, 1);
+	assert_true(uses.too_many);
+	give(0, ledger);
+	assert_int_equal(judged()->count[0], DIFF_USES_MAX);
+	assert_true(fabs(diff_uses_find(&uses, "save")->median_ns[0] - 2.04 * MS) < 0.1 * MS);
+	assert_int_equal(diff_uses_find(&uses, "train_step")->count[0], 2);
 }
 
 /* Parts in several windows are one use; tags without an id, and processes' own, are none. */
@@ -189,6 +227,8 @@ int main(void)
 		TEST(one_run_each),
 		TEST(a_process_a_use),
 		TEST(too_few),
+		TEST(no_direction),
+		TEST(too_many),
 		TEST(what_is_a_use),
 		TEST(small_beside_others),
 	};

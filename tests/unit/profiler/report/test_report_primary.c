@@ -137,7 +137,7 @@ static void test_report_primary__too_little_for_steps_so_slow(void **state)
 static void test_report_primary__steps_that_nearly_end(void **state)
 {
 	(void)state;
-	for (int spike = 0; spike < 3; spike++) {
+	for (int spike = 0; spike < 4; spike++) {
 		struct report_ranking ranking;
 		struct run run = usual();
 
@@ -149,13 +149,17 @@ static void test_report_primary__steps_that_nearly_end(void **state)
 		/* Of half a thread hardly anything is left. */
 		seconds(&run, TIMELINE_ONCPU, "train_step", 5, 10, -45 * (int64_t)SECOND / 100);
 		seconds(&run, TIMELINE_ONCPU, "data_load", 5, 10, 9 * (int64_t)SECOND / 10);
-		if (spike)
+		for (int burst = 0; spike == 3 && burst < 3; burst++)
+			lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 5.2 + 1.7 * burst,
+			     5.5 + 1.7 * burst, 1);
+		if (spike && spike < 3)
 			lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 2, spike == 1 ? 2.4 : 4,
 			     1);
 		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
 		assert_int_equal(ranking.mode, REPORT_SPIKE);
-		assert_true(ranking.by_steps == (spike < 2));
-		if (spike < 2) {
+		assert_true(ranking.by_steps == (spike != 2));
+		assert_true(ranking.spikes == 1 && ranking.stretch_count == 0);
+		if (spike != 2) {
 			assert_int_equal(ranking.begin_ns, T0 + 5 * SECOND);
 			assert_true(fabs(ranking.steps_before - 50) < 1 &&
 			            fabs(ranking.steps_during - 5) < 0.1);
@@ -163,6 +167,34 @@ static void test_report_primary__steps_that_nearly_end(void **state)
 		report_ranking_free(&ranking);
 		end(&run);
 	}
+}
+
+/* What was told while it went on stays where it was. */
+static void test_report_primary__a_hint_stays(void **state)
+{
+	const struct report_hint hint = { .begin_ns = T0 + 8500 * MS,
+		                          .end_ns = T0 + 9 * SECOND,
+		                          .baseline_begin_ns = T0,
+		                          .baseline_end_ns = T0 + 2 * SECOND };
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	tags(&run, "train_step", 1, 450);
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 3, 50);
+	seconds(&run, TIMELINE_STEPS, "train_step", 3, 8, 10);
+	seconds(&run, TIMELINE_STEPS, "train_step", 8, 10, 50);
+	lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 8.5, 9, 1);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, &hint), 0);
+	assert_int_equal(ranking.begin_ns, hint.begin_ns);
+	assert_false(ranking.by_steps);
+	assert_string_equal(ranking.primary->name, "block_io");
+	report_ranking_free(&ranking);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.begin_ns, T0 + 3 * SECOND);
+	assert_true(ranking.by_steps);
+	report_ranking_free(&ranking);
+	end(&run);
 }
 
 /* … and all the time the loop waits for CPUs. */
@@ -184,7 +216,8 @@ static void test_report_primary__the_whole_tells_more(void **state)
 			if (length == 3 && much) {
 				assert_int_equal(ranking.mode, REPORT_STEADY);
 				assert_int_equal(ranking.primary->kind, TIMELINE_RUNQUEUE);
-				assert_false(ranking.by_steps);
+				assert_true(!ranking.by_steps && ranking.steps_left_out &&
+				            ranking.steps_during < 0);
 				assert_null(ranking.whole.name);
 			} else {
 				assert_true(ranking.mode == REPORT_SPIKE && ranking.by_steps);
@@ -228,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_report_primary__one_rank_has_the_cause),
 		cmocka_unit_test(test_report_primary__too_little_for_steps_so_slow),
 		cmocka_unit_test(test_report_primary__steps_that_nearly_end),
+		cmocka_unit_test(test_report_primary__a_hint_stays),
 		cmocka_unit_test(test_report_primary__the_whole_tells_more),
 		cmocka_unit_test(test_report_primary__a_wait_beside_little_else),
 	};
