@@ -103,8 +103,8 @@ ALWAYS u64 be64_at(const u8 *bytes)
 enum context_result { CONTEXT_NO_TAG = 0, CONTEXT_TAG = 1, CONTEXT_KEEP = 2 };
 
 /* What cannot be read stands: programs on a switch cannot wait for a page, and the kernel holds pages back that a thread has
- * not touched for a while, to see on which node it does (NUMA balancing), or has written them to swap. It changes the tag, and it
- * touches the page. */
+ * not touched for a while, to see on which node it does (NUMA balancing), or has written them to swap. A thread
+ * that changes its tag touches the page. */
 ALWAYS int context_unreadable(struct thread *t)
 {
 	if (!t->context_known)

@@ -178,14 +178,12 @@ static void print_uses(FILE *out, const struct diff *diff)
 	size_t n = 0;
 
 	for (size_t i = 0; i < diff->uses.n; i++) {
-		const struct diff_use_class *use = &diff->uses.classes[i];
-
-		if (use->verdict != DIFF_WORSE && use->verdict != DIFF_BETTER)
+		if (!diff_uses_changed(&diff->uses.classes[i]))
 			continue;
 		if (!n++)
 			fputs("How long a use of a tag took (its own time, median):\n", out);
 		fputs("  ", out);
-		text_print_clean(out, diff_use_text(text, use), 0);
+		text_print_clean(out, diff_use_text(text, &diff->uses.classes[i]), 0);
 		fputc('\n', out);
 	}
 	if (n)

@@ -277,6 +277,11 @@ int diff_uses_judge(struct diff_uses *uses, const struct diff_classes *classes, 
 	return 0;
 }
 
+bool diff_uses_changed(const struct diff_use_class *class)
+{
+	return class->verdict == DIFF_WORSE || class->verdict == DIFF_BETTER;
+}
+
 const struct diff_use_class *diff_uses_find(const struct diff_uses *uses, const char *class)
 {
 	for (size_t i = 0; i < uses->n; i++)

@@ -13,6 +13,7 @@
 #ifndef STALLPROF_PROFILER_DIFF_USES_H
 #define STALLPROF_PROFILER_DIFF_USES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "profiler/diff/diff_classes.h"
@@ -52,6 +53,9 @@ int diff_uses_add(struct diff_uses *uses, int side, const struct diff_filter *fi
 
 /* `confidence`: from 0 to 1, for all classes together. 0 or -ENOMEM. */
 int diff_uses_judge(struct diff_uses *uses, const struct diff_classes *classes, double confidence);
+
+/* Whether they took another time, by more than is within noise. */
+bool diff_uses_changed(const struct diff_use_class *class);
 
 /* NULL: neither side has it. */
 const struct diff_use_class *diff_uses_find(const struct diff_uses *uses, const char *class);

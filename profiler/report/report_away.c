@@ -67,12 +67,10 @@ void report_away_text(FILE *out, const struct report_away *away)
 	fprintf(out, "For %s (", text_short_duration(time, away->ns));
 	if (away->count > 1)
 		fprintf(out, "%zu stretches, the longest ", away->count);
-	fprintf(out,
-	        "from %s to %s) hardly a tagged thread ran, %s or began a step: the program had ended, did "
-	        "what "
-	        "has no tag, or waited %s. This time is not judged",
+	fprintf(out, "from %s to %s) hardly a tagged thread ran, %s or began a step: ",
 	        report_moment_text(from, away->begin_ns), report_moment_text(to, away->end_ns),
-	        away->blind ? "stalled" : "waited long",
+	        away->blind ? "stalled" : "waited long");
+	fprintf(out, "the program had ended, did what has no tag, or waited %s. This time is not judged",
 	        away->blind ? "for what is no stall, which was not recorded"
 	                    : "too briefly at a time to be sampled");
 }

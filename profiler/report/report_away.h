@@ -1,6 +1,6 @@
 /*
- * When the tagged threads were not there: the program had ended, began anew, or did what has no tag. Nothing of that is judged, and it is no part of a baseline,
- * so it must be told.
+ * When the tagged threads were not there: the program had ended, began anew, or did what has no tag. Nothing of that is judged, and it is
+ * no part of a baseline, so it must be told.
  *
  * Where waits that are no stalls were not recorded (`waits: none`), who waits so cannot be told from who is not there.
  */
@@ -12,8 +12,8 @@
 #include "profiler/report/report_ranking.h"
 #include "profiler/report/report_view.h"
 
-/* By whole seconds of what the profile covers, from the first tagged thread on; what several profiles leave out in between was not recorded, and nothing is told then.
- * 0 or -ENOMEM. */
+/* By whole seconds of what the profile covers, from the first tagged thread on; what several profiles leave out in between was not recorded,
+ * and nothing is told then. 0 or -ENOMEM. */
 int report_away_find(struct report_away *away, const struct report_view *view);
 
 /* A sentence without its full stop; there must be such time. */

@@ -203,7 +203,7 @@ static int find_spikes(struct report_ranking *out, const struct report_view *vie
 	return err;
 }
 
-/* Where nothing stands out of a third of the run: what stands out of its begin. 0 or -ENOMEM. */
+/* Where nothing stands out of a third of the run: what stands out of its begin, steps looked at. 1; 0: nothing does, and all is as it was; or -ENOMEM. */
 static int try_early(struct report_ranking *out, const struct report_view *view)
 {
 	const struct report_ranking before = *out;
@@ -221,9 +221,10 @@ static int try_early(struct report_ranking *out, const struct report_view *view)
 	free(spikes);
 	if (!err)
 		err = report_slow_steps_look(out, view, 0, true);
-	if (!err && out->mode != REPORT_SPIKE)
-		*out = before;
-	return err;
+	if (err || out->mode == REPORT_SPIKE)
+		return err ? err : 1;
+	*out = before;
+	return 0;
 }
 
 int report_incident_find(struct report_ranking *out, const struct report_view *view,
@@ -241,7 +242,7 @@ int report_incident_find(struct report_ranking *out, const struct report_view *v
 		err = try_early(out, view);
 	if (!err)
 		err = report_slow_steps_look(out, view, recent_ns, !hint && !recent_ns);
-	return err ? err : report_faults_find(out, view, fault_ns, recent_ns);
+	return err < 0 ? err : report_faults_find(out, view, fault_ns, recent_ns);
 }
 
 void report_incident_drop(struct report_ranking *out)

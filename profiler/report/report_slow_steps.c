@@ -190,12 +190,31 @@ static bool lost_more(const struct report_ranking *slow, const struct steps *ste
 	       ns * (1 - rate / slow->steps_before) >= STEPS_LONGER * spike->excess;
 }
 
+/* Makes the slow steps the incident, unless one that stands out by lost time cost nearly as much. `sigma`: of all seconds. */
+static void take_slow_steps(struct report_ranking *out, struct steps *steps, double sigma, uint64_t end_ns,
+                            uint64_t recent_ns)
+{
+	struct report_ranking slow = *out;
+
+	sigma = sigma < STEPS_VARY * out->steps_before ? sigma : STEPS_VARY * out->steps_before;
+	if (steps->count.begin_ns + steps->count.n * steps->count.step_ns > end_ns && steps->count.n > 1)
+		steps->count.n--;
+	slow.by_steps = false;
+	find_slow_steps(&slow, steps, out->steps_before,
+	                report_sigma_floor(sigma, 0, STEPS_SIGMA * out->steps_before), recent_ns != 0);
+	if (!slow.by_steps || (recent_ns && slow.end_ns + recent_ns < end_ns))
+		return;
+	if (out->mode == REPORT_SPIKE && !lost_more(&slow, steps, &out->incident))
+		return;
+	*out = slow;
+	place_slow_steps(out);
+}
+
 int report_slow_steps_look(struct report_ranking *out, const struct report_view *view, uint64_t recent_ns,
                            bool may_replace)
 {
 	struct steps steps;
 	struct report_baseline all;
-	double sigma;
 	int err;
 
 	out->steps = view->steps;
@@ -210,25 +229,8 @@ int report_slow_steps_look(struct report_ranking *out, const struct report_view 
 	err = report_baseline_of(&all, &steps.count, 0, steps.count.n, 0);
 	if (!err && !out->baseline.given)
 		out->steps_before = rate_of(&steps, out->baseline_begin_ns, out->baseline_end_ns);
-	if (!err && out->steps_before > 0 && (out->mode != REPORT_SPIKE || may_replace)) {
-		struct report_ranking slow = *out;
-
-		sigma = all.sigma * 1e9 < STEPS_VARY * out->steps_before ? all.sigma * 1e9
-		                                                         : STEPS_VARY * out->steps_before;
-		if (steps.count.begin_ns + steps.count.n * steps.count.step_ns > view->end_ns &&
-		    steps.count.n > 1)
-			steps.count.n--;
-		slow.by_steps = false;
-		find_slow_steps(&slow, &steps, out->steps_before,
-		                report_sigma_floor(sigma, 0, STEPS_SIGMA * out->steps_before),
-		                recent_ns != 0);
-		slow.by_steps &= !recent_ns || slow.end_ns + recent_ns >= view->end_ns;
-		if (slow.by_steps &&
-		    (out->mode != REPORT_SPIKE || lost_more(&slow, &steps, &out->incident))) {
-			*out = slow;
-			place_slow_steps(out);
-		}
-	}
+	if (!err && out->steps_before > 0 && (out->mode != REPORT_SPIKE || may_replace))
+		take_slow_steps(out, &steps, all.sigma * 1e9, view->end_ns, recent_ns);
 	out->steps_during = rate_of(&steps, out->begin_ns, out->end_ns);
 	out->steps_newest = rate_of(&steps, out->end_ns - STEPS_NEWEST * SECOND_NS, out->end_ns);
 	free_steps(&steps);

@@ -198,6 +198,13 @@ static void tell_known(struct window *window, const struct abi_event *event)
 		tracer_know_stack(window->deps.tracer, event->stack_key, known);
 }
 
+/* Whether it is a CPU sample of a thread that waits. Those of other stalls are work, beside a request that is under way. */
+static bool spins(const struct window *window, const struct abi_event *event, const struct told *told)
+{
+	return event->state == ABI_CPU_STALL && working_call_may_spin(window_cause_name(event->cause)) &&
+	       !working_call(window->profile, told->ids, told->n);
+}
+
 int window_add_event(struct window *window, const struct abi_event *event)
 {
 	struct abi_detail detail;
@@ -218,7 +225,7 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	if (err)
 		return count_lost(window, event, err);
 	tell_known(window, event);
-	if (window_timeline_spins(event) && !working_call(window->profile, told.ids, told.n))
+	if (spins(window, event, &told))
 		tell_timeline(window, event);
 	if (event->has_detail && detail_of(window, event, &detail))
 		told.detail = &detail;

@@ -44,27 +44,12 @@ static struct timeline_lane lane_of_wait(unsigned int state, const char *class, 
 		                       .bucket_ns = TIMELINE_WAITS_BUCKET_NS };
 }
 
-#define WAITS_ON_CPU                                                                                         \
-	(1u << ABI_CAUSE_GPU_SYNC | 1u << ABI_CAUSE_COLLECTIVE | 1u << ABI_CAUSE_GPU_RING |                  \
-	 1u << ABI_CAUSE_GPU_FENCE)
-
-bool window_timeline_spins(const struct abi_event *event)
-{
-	return event->state == ABI_CPU_STALL && event->cause < ABI_CAUSE_MAX &&
-	       WAITS_ON_CPU >> event->cause & 1;
-}
-
-static bool is_wait(const struct abi_event *event)
-{
-	return window_timeline_spins(event) || event->state == ABI_STALL || event->state == ABI_SLEEP;
-}
-
 void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
                            const char *name, const char *device)
 {
 	struct timeline_lane lane = lane_of_wait(event->state, class, name, device);
 
-	if (is_wait(event))
+	if (event->state == ABI_STALL || event->state == ABI_SLEEP || event->state == ABI_CPU_STALL)
 		window_timeline_add(timeline, &lane, event->time_ns - event->duration_ns, event->time_ns,
 		                    (int64_t)event->weight_ns);
 }

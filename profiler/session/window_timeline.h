@@ -38,11 +38,7 @@ void window_timeline_release(struct window_timeline *timeline);
 void window_timeline_add(struct window_timeline *timeline, const struct timeline_lane *lane,
                          uint64_t begin_ns, uint64_t end_ns, int64_t value);
 
-/* Whether it is a CPU sample of a cause for which threads look at memory until it changes. Those of other stalls are work of their own, beside a
- * request that is under way. */
-bool window_timeline_spins(const struct abi_event *event);
-
-/* A wait that was sampled, or a CPU sample in one, of the class, with what it waited for; other CPU samples are left out. */
+/* A wait that was sampled, or a CPU sample that is one (working_call.h), of the class, with what it waited for. */
 void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
                            const char *name, const char *device);
 

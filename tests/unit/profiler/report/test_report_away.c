@@ -12,7 +12,7 @@
 #include "profiler/report/report_away.h"
 #include "tests/unit/profiler/report/planted_run.h"
 
-static struct run an_hour(bool base)
+static struct run a_recording(bool base)
 {
 	struct run run = {
 		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
@@ -52,7 +52,7 @@ static void expect(const struct report_away *away, int from, int to, int all, si
 
 static void test_report_away__a_restart(void **state)
 {
-	struct run run = an_hour(false);
+	struct run run = a_recording(false);
 	struct report_away away;
 
 	(void)state;
@@ -66,7 +66,7 @@ static void test_report_away__a_restart(void **state)
 /* After the program has ended, not before it begins; a pause of less than ten seconds is none. */
 static void test_report_away__at_both_ends(void **state)
 {
-	struct run run = an_hour(false);
+	struct run run = a_recording(false);
 	struct report_away away;
 
 	(void)state;
@@ -79,7 +79,7 @@ static void test_report_away__at_both_ends(void **state)
 
 static void test_report_away__steps_or_waits_go_on(void **state)
 {
-	struct run run = an_hour(false);
+	struct run run = a_recording(false);
 	struct report_away away;
 
 	(void)state;
@@ -96,7 +96,7 @@ static void test_report_away__steps_or_waits_go_on(void **state)
  * they idle. */
 static void test_report_away__what_cannot_be_told(void **state)
 {
-	struct run apart = an_hour(false), base = an_hour(true);
+	struct run apart = a_recording(false), base = a_recording(true);
 	struct report_away away;
 
 	(void)state;
