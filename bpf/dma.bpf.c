@@ -168,7 +168,7 @@ ALWAYS void mapping_was_sampled(void *ctx, struct task_struct *task, struct thre
 		stalled = scope_cause_on_cpu(t);
 		dev = scope_dev(t, stalled);
 	}
-	if (!stalled && !cpu_baseline)
+	if (!stalled && !samples_oncpu)
 		return;
 	key_of(&key, t, thread_sums(t)->tag, ABI_CPU_STALL);
 	key.cause = stalled;

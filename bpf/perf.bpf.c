@@ -1,5 +1,5 @@
 /* Samples of CPUs. One counts as on-CPU time inside a stall if a request of the tagged thread is under way, or it is in a scope, a call that
- * maps memory or the recovery of a device; with a baseline outside of those, too; and as CPU time of the host's users, tagged or not. */
+ * maps memory or the recovery of a device; with --oncpu-hz outside of those, too; and as CPU time of the host's users, tagged or not. */
 #include "bpf/log_take.bpf.h"
 #include "bpf/recovery.bpf.h"
 #include "bpf/issued.bpf.h"
@@ -148,7 +148,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 		stalled = scope_cause_on_cpu(t);
 		dev = scope_dev(t, stalled);
 	}
-	if (!tag || (!stalled && !cpu_baseline))
+	if (!tag || (!stalled && !samples_oncpu))
 		return 0;
 	ledger = ledger_now();
 	buffer = buffer_scratch();

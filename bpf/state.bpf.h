@@ -37,7 +37,7 @@ const volatile __weak __u32 walk_buffer =
         2; /* the one of the walk over all threads, which may be preempted */
 const volatile __weak __u64 cpu_period_ns = 0;
 const volatile __weak __u64 dma_threshold_ns = 20000; /* DMA maps that take this long, or longer, are slow */
-const volatile __weak bool cpu_baseline = false;      /* also sample on-CPU time outside stalls */
+const volatile __weak bool samples_oncpu = false;     /* also sample on-CPU time outside stalls */
 const volatile __weak bool long_waits = false;        /* stacks also of waits that are no stalls, from T on */
 const volatile __weak __s64 preempt_count_from_rq = 0; /* where a CPU's preemption count lies; 0: not known */
 const volatile __weak __u32 interrupt_bits = 0; /* of it: NMIs, hard interrupts, a soft one that is served */

@@ -413,5 +413,5 @@ uint64_t config_clock_hz(const struct config *config)
 {
 	const struct config_sampling *sampling = &config->sampling;
 
-	return sampling->cpu_hz > sampling->baseline_hz ? sampling->cpu_hz : sampling->baseline_hz;
+	return sampling->cpu_hz > sampling->oncpu_hz ? sampling->cpu_hz : sampling->oncpu_hz;
 }

@@ -91,7 +91,7 @@ struct config_sampling {
 	uint64_t threshold_ns;            /* T at rest; waits of this length and longer are always kept */
 	uint64_t budget_bytes_per_second; /* T grows to hold it; 0: T stays */
 	uint64_t cpu_hz;                  /* on-CPU samples inside stalls; 0: none */
-	uint64_t baseline_hz;             /* on-CPU samples outside of them; 0: none */
+	uint64_t oncpu_hz;                /* on-CPU samples outside of them; 0: none */
 	uint64_t dma_threshold_ns;        /* DMA maps from that length on are slow */
 	uint64_t min_duration_ns;         /* shorter waits get no stack, only their ledger row */
 	uint64_t stack_copy_bytes;

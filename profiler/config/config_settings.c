@@ -195,7 +195,7 @@ const struct config_setting config_settings[] = {
 	NUMBER(SECTION_SAMPLING, "budget_bytes_per_second", sampling.budget_bytes_per_second, 1 * MIB,
 	       64 * 1024, GIB, .or_zero = true),
 	NUMBER(SECTION_SAMPLING, "cpu_hz", sampling.cpu_hz, 99, 1, 1000, .or_zero = true),
-	NUMBER(SECTION_SAMPLING, "baseline_hz", sampling.baseline_hz, 0, 1, 1000, .or_zero = true),
+	NUMBER(SECTION_SAMPLING, "oncpu_hz", sampling.oncpu_hz, 0, 1, 1000, .or_zero = true),
 	NUMBER(SECTION_SAMPLING, "dma_threshold_ns", sampling.dma_threshold_ns, 20000, 0, 60000000000),
 	NUMBER(SECTION_SAMPLING, "min_duration_ns", sampling.min_duration_ns, 0, 0, 60000000000),
 	NUMBER(SECTION_SAMPLING, "stack_copy_bytes", sampling.stack_copy_bytes, 65536, 1024, 65536),

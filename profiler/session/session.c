@@ -75,7 +75,7 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 		.max_stalled_threads = sampling->max_stalled_threads,
 		.ring_bytes = sampling->ring_bytes,
 		.cpu_hz = hz,
-		.baseline = sampling->baseline_hz > 0,
+		.samples_oncpu = sampling->oncpu_hz > 0,
 		.host_users = config_says_true(sampling->host_signals),
 		.only_adopted = session->opts.only_adopted,
 		.long_waits = config_long_waits(session->config, session->opts.local),

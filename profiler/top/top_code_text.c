@@ -201,7 +201,7 @@ static struct class_sum *sum_classes(const struct top_section *section, size_t *
 	return sums;
 }
 
-/* Samples of CPUs lie within a stall, unless a baseline was asked for. */
+/* Samples of CPUs lie within a stall, unless --oncpu-hz asked for others. */
 static void write_section_name(FILE *out, const struct top_code_text *what, const struct top_section *section)
 {
 	if (what->on_cpu && !strcmp(section->stall, "none"))

@@ -15,6 +15,7 @@
 #include "profiler/top/top_code_text.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_gpu_jobs.h"
+#include "profiler/top/top_oncpu.h"
 #include "profiler/top/top_processes.h"
 #include "profiler/top/top_checkpoints.h"
 #include "profiler/top/top_requests.h"
@@ -227,7 +228,8 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 		if (!err)
 			used += print_checkpoints(out, what, columns);
 		if (!err)
-			used += print_remarks(out, what, &classes);
+			used += print_remarks(out, what, &classes) +
+			        top_text_oncpu(out, what->input, what->tags, what->type, &classes);
 		if (!err && what->code)
 			err = print_code(out, what, &classes, columns,
 			                 used + 2 < TOP_SCREEN_LINES ? TOP_SCREEN_LINES - used - 1 : 1);

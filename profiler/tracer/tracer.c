@@ -74,7 +74,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->dma_threshold_ns = opts->dma_threshold_ns;
 	bpf->rodata->ustack_limit = opts->stack_copy_bytes ? opts->stack_copy_bytes : ABI_USTACK_MAX;
 	bpf->rodata->cpu_period_ns = opts->cpu_hz ? 1000000000ULL / opts->cpu_hz : 0;
-	bpf->rodata->cpu_baseline = opts->baseline;
+	bpf->rodata->samples_oncpu = opts->samples_oncpu;
 	bpf->rodata->counts_users = opts->host_users;
 	bpf->rodata->only_adopted = opts->only_adopted;
 	bpf->rodata->long_waits = opts->long_waits;

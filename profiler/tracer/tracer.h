@@ -39,7 +39,7 @@ struct tracer_opts {
 	uint32_t max_stalled_threads; /* whose stacks are kept while they wait; 0: 256 */
 	size_t ring_bytes;            /* a power of two pages; 0: 8 MiB */
 	unsigned int cpu_hz;          /* samples of on-CPU time inside stalls; 0: none */
-	bool baseline;                /* also outside stalls */
+	bool samples_oncpu;           /* also outside stalls */
 	bool host_users;              /* who runs on the CPUs is counted, tagged or not */
 	bool long_waits;              /* stacks also of waits that are no stalls, from T on */
 	bool only_adopted;            /* only threads of processes set and adopted, and their children */

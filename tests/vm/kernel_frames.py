@@ -35,7 +35,7 @@ MODULES_SEEN = {"ext4", "nvme", "nvme_core", "jbd2"}
 SCRIPT = """cat /proc/kallsyms >/vm-out/kallsyms
 cat /proc/cmdline >/vm-out/cmdline
 grep -sH . /sys/module/*/sections/.[a-z]* /sys/module/*/sections/*text* >/vm-out/sections
-{stallprof} record --window 3600 --cpu-hz 499 --baseline 499 --threshold-ns 100000 -q --debug-dir {debug} -o /vm-out/frames.pb.gz -- \
+{stallprof} record --window 3600 --cpu-hz 499 --oncpu-hz 499 --threshold-ns 100000 -q --debug-dir {debug} -o /vm-out/frames.pb.gz -- \
 /usr/bin/python3 {workload} /vm-disk /dev/nvme0 {seconds} >/vm-out/record.log 2>&1; echo $? >/vm-out/record.code
 """
 

@@ -17,7 +17,7 @@ LEAST, MOST = 0.2, 1.25
 GUEST = """
 cpu1=/sys/devices/system/cpu/cpu1
 [ "$(cat /sys/devices/system/cpu/online)" = 0 ] || exit 1
-"$STALLPROF" record -a --baseline %d -o /vm-out/cpus.pb.gz 2>/vm-out/cpus.log &
+"$STALLPROF" record -a --oncpu-hz %d -o /vm-out/cpus.pb.gz 2>/vm-out/cpus.log &
 profiler=$!
 until_true 100 listens $profiler
 # Something is tagged all the time, so that the clocks are there before the CPU comes.

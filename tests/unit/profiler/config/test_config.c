@@ -143,7 +143,7 @@ static void test_config__every_setting_is_taken(void **state)
 	        "output: {directory: /d, max_bytes: 2000000}\n"
 	        "tags: {max_classes: 3, checkpoint_sha256: true, rules: [{match: a/*}], files: [{folder: "
 	        "/c}]}\n"
-	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
+	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, oncpu_hz: 49,\n"
 	        "  min_duration_ns: 7, stack_copy_bytes: 8192, max_stalled_threads: 9, ring_bytes: 1048576,\n"
 	        "  dma_threshold_ns: 5000, causes_off: [dma_map, throttle]}\n"
 	        "symbolizer: {max_memory_bytes: 16777216, debug_dir: /g, cache_dir: none, "
@@ -173,7 +173,7 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_int_equal(config->sampling.threshold_ns, 5000000);
 	assert_int_equal(config->sampling.budget_bytes_per_second, 0);
 	assert_int_equal(config->sampling.cpu_hz, 0);
-	assert_int_equal(config->sampling.baseline_hz, 49);
+	assert_int_equal(config->sampling.oncpu_hz, 49);
 	assert_int_equal(config->sampling.min_duration_ns, 7);
 	assert_int_equal(config->sampling.stack_copy_bytes, 8192);
 	assert_int_equal(config->sampling.max_stalled_threads, 9);
