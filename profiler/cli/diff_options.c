@@ -23,6 +23,7 @@ enum {
 	KEY_WAITS,
 	KEY_FAIL_ON,
 	KEY_FORCE,
+	KEY_NATIVE,
 	KEY_FORMAT,
 	KEY_CONFIDENCE,
 	KEY_MIN_CHANGE,
@@ -43,6 +44,7 @@ static const struct argp_option option_table[] = {
 	{ "by", 'b', "WHAT", 0,
 	  "Compare by function (the default), line, stack, cause, device, class, tag, process or inherited",
 	  0 },
+	{ "native", KEY_NATIVE, NULL, 0, "Also functions, lines and frames of the C code below Python", 0 },
 	{ "type", 't', "TYPE", 0, "Compare delay (time of waits, the default), cpu, contentions or recovery",
 	  0 },
 	{ "normalize", 'N', "HOW", 0,
@@ -205,6 +207,8 @@ static bool set_field(int key, char *value, struct diff_options *options)
 		options->task.filter[0].waits = options->task.filter[1].waits = true;
 	else if (key == KEY_FORCE)
 		options->task.force = true;
+	else if (key == KEY_NATIVE)
+		options->task.native = true;
 	else
 		return false;
 	return true;

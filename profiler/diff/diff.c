@@ -327,7 +327,7 @@ static int init_tables(struct diff *diff)
 			diff->has_table[task->rules[i].what] = true;
 	for (unsigned int by = 0; by < TOP_BYS && !err; by++)
 		if (diff->has_table[by])
-			err = diff_table_init(&diff->table[by], by);
+			err = diff_table_init(&diff->table[by], by, task->native);
 	if (!err && diff->has_overlap)
 		err = diff_overlap_init(&diff->overlap);
 	return err;

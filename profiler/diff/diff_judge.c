@@ -273,6 +273,7 @@ int diff_judge(struct diff *diff, char *err, size_t err_size)
 	result = begin_findings(diff);
 	if (!result)
 		result = judge_named(&spreads, diff);
+	diff_table_fold(diff_shown(diff));
 	if (!result)
 		result = judge_table(&spreads, diff, diff_shown(diff));
 	diff_spreads_free(&spreads);

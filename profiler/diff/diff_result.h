@@ -29,6 +29,7 @@ struct diff_task {
 	enum diff_per per;
 	double confidence, min_change; /* percent */
 	bool force;
+	bool native; /* rows of the C code below Python, too */
 	const struct diff_rule *rules;
 	size_t rule_count;
 	struct query_access access;

@@ -40,9 +40,11 @@ const char *diff_verdict_name(enum diff_verdict verdict)
 	return names[verdict];
 }
 
-int diff_table_init(struct diff_table *table, enum top_by by)
+int diff_table_init(struct diff_table *table, enum top_by by, bool native)
 {
-	*table = (struct diff_table){ .by = by, .by_name = calloc(1, sizeof(struct diff_names)) };
+	*table = (struct diff_table){ .by = by,
+		                      .native = native,
+		                      .by_name = calloc(1, sizeof(struct diff_names)) };
 	return table->by_name ? 0 : -ENOMEM;
 }
 
@@ -114,7 +116,7 @@ struct diff_row *diff_table_match(const struct diff_table *table, const char *na
 	*count = row != NULL;
 	if (row || table->by != TOP_BY_LINE)
 		return row;
-	for (size_t i = 0; i < table->count; i++)
+	for (size_t i = 0; i < table->count + table->folded; i++)
 		if (line_matches(table->rows[i]->name, name)) {
 			found = table->rows[i];
 			++*count;
@@ -137,7 +139,7 @@ const char *diff_table_near(char text[NEAR_NAMES_BYTES], const struct diff_table
 	size_t matching;
 
 	diff_table_match(table, name, &matching);
-	for (size_t i = 0; i < table->count; i++) {
+	for (size_t i = 0; i < table->count + table->folded; i++) {
 		const char *row = table->rows[i]->name;
 
 		if (!matching || line_matches(row, name))
@@ -176,14 +178,17 @@ static struct diff_row *find_or_add(struct diff_table *table, const char *name)
 	return row ? row : row_new(table, name);
 }
 
-/* Names come as the stack's frames do. Native frames below Python's are of its libraries. */
-static bool is_code(struct adding *adding)
+/* Looks at the frame that the next name is of: names come as the stack's frames do. Native frames below Python's are of its
+ * libraries. */
+static void look_at_frame(struct adding *adding, struct diff_row *row)
 {
 	const struct loaded_stack *stack = adding->stack;
 	size_t at = adding->frame++;
+	bool folds = stack && at < stack->n && loaded_stack_folds(stack, at);
 
-	return stack && at < stack->n && stack->frames[at].kind != LOADED_FRAME_KERNEL &&
-	       !stack->frames[at].library && !loaded_stack_folds(stack, at);
+	row->seen |= !folds;
+	row->code |= stack && at < stack->n && stack->frames[at].kind != LOADED_FRAME_KERNEL &&
+	             !stack->frames[at].library && !folds;
 }
 
 static int add_name(void *context, const char *name, bool is_leaf)
@@ -194,7 +199,7 @@ static int add_name(void *context, const char *name, bool is_leaf)
 
 	if (!row)
 		return -ENOMEM;
-	row->code |= is_code(adding);
+	look_at_frame(adding, row);
 	if (is_leaf)
 		row->flat[sample->side] += sample->value;
 	if (row->last_sample == sample->number)
@@ -223,6 +228,7 @@ static int add_own(struct diff_table *table, const struct diff_sample *sample)
 	if (!row)
 		return -ENOMEM;
 	row->own[sample->side] += sample->value;
+	row->seen = true;
 	return 0;
 }
 
@@ -230,14 +236,34 @@ static int add_own(struct diff_table *table, const struct diff_sample *sample)
 int diff_table_add(struct diff_table *table, const struct diff_sample *sample)
 {
 	bool frames = table->by == TOP_BY_FUNCTION || table->by == TOP_BY_LINE;
+	bool folds = table->by == TOP_BY_STACK && !table->native;
 	struct loaded_stack *stack = &table->by_name->stack;
 	struct adding adding = { .table = table, .sample = sample, .stack = frames ? stack : NULL };
 	int err;
 
-	if (frames)
+	if (frames || folds)
 		loaded_stack_get(stack, sample->input->profile, &sample->sample->view);
-	err = top_names_visit(sample->input, sample->sample, table->by, add_name, &adding);
+	err = top_names_visit(sample->input, sample->sample, table->by, folds ? stack : NULL, add_name,
+	                      &adding);
 	return err || !frames ? err : add_own(table, sample);
+}
+
+void diff_table_fold(struct diff_table *table)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->count && !table->native; i++) {
+		struct diff_row *row = table->rows[i];
+
+		if (!row->seen && !row->wanted)
+			continue;
+		table->rows[i] = table->rows[kept];
+		table->rows[kept++] = row;
+	}
+	if (table->native)
+		return;
+	table->folded = table->count - kept;
+	table->count = kept;
 }
 
 /* --- order ------------------------------------------------------------------------------------------------ */

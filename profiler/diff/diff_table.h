@@ -36,6 +36,7 @@ struct diff_row {
 	uint64_t classes;                 /* in which it is: a bit for each number of diff_classes.h */
 	bool shown, repeated;             /* by diff_table_show() */
 	bool wanted;                      /* a rule names it: it is judged, however small */
+	bool seen;                        /* in some stack it is no frame that loaded_stack_folds() */
 	double part;                      /* of the larger side's total */
 	double per[2];
 	struct diff_bound bound;
@@ -46,13 +47,14 @@ struct diff_names;
 
 struct diff_table {
 	enum top_by by;
+	bool native;            /* rows and names of stacks have the native frames below Python's, too */
 	struct diff_row **rows; /* as diff_table_sort() has them */
-	size_t count;
+	size_t count, folded;   /* behind `count` rows those that diff_table_fold() has put aside */
 	struct diff_names *by_name;
 };
 
 /* 0 or -ENOMEM; only after 0 is there something to free. */
-int diff_table_init(struct diff_table *table, enum top_by by);
+int diff_table_init(struct diff_table *table, enum top_by by, bool native);
 void diff_table_free(struct diff_table *table);
 
 /* A sample of a side (0: base, 1: new) in a window. */
@@ -68,6 +70,12 @@ struct diff_sample {
 
 /* 0, -ENOMEM. */
 int diff_table_add(struct diff_table *table, const struct diff_sample *sample);
+
+/*
+ * Without `native`: puts aside the rows that are native code below Python's wherever they are, as `top` and `flame` fold it.
+ * A row that a rule names stays. No value changes: rows have what they have with `native`. Names are found as before.
+ */
+void diff_table_fold(struct diff_table *table);
 
 /* The row of that name; NULL: neither side has it. */
 struct diff_row *diff_table_find(const struct diff_table *table, const char *name);

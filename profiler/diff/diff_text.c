@@ -112,6 +112,9 @@ static void print_table(FILE *out, struct diff *diff, size_t shown)
 		fprintf(out,
 		        "(%zu of %zu rows: -n says how many; without those that repeat another's values)\n",
 		        shown, table->count);
+	if (table->folded)
+		fprintf(out, "(%zu %ss of the C code below Python are left out: --native shows them)\n",
+		        table->folded, top_by_name(table->by));
 }
 
 /* Cut where it is too long; of a line the end stays, which says where it is. */

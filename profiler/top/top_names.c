@@ -68,9 +68,23 @@ static int visit_frames(const struct profile *profile, const struct profile_samp
 	return err;
 }
 
+/* A stack that is being printed. */
+struct printing {
+	FILE *stream;
+	const struct loaded_stack *folding; /* NULL: all frames are printed */
+	size_t at, printed;                 /* frames so far */
+};
+
 static int visit_print(void *context, const char *text, bool is_leaf)
 {
-	fprintf(context, "%s%s", is_leaf ? "" : "\n", text);
+	struct printing *printing = context;
+	const struct loaded_stack *folding = printing->folding;
+	size_t at = printing->at++;
+
+	(void)is_leaf;
+	if (folding && at < folding->n && loaded_stack_folds(folding, at))
+		return 0;
+	fprintf(printing->stream, "%s%s", printing->printed++ ? "\n" : "", text);
 	return 0;
 }
 
@@ -90,18 +104,19 @@ static void print_cause(FILE *stream, const struct loaded_sample *sample)
 }
 
 static int visit_stack(const struct profile *profile, const struct loaded_sample *sample,
-                       top_name_visitor visit, void *context)
+                       const struct loaded_stack *folding, top_name_visitor visit, void *context)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *stream = open_memstream(&text, &size);
+	struct printing printing = { .stream = stream, .folding = folding };
 	bool failed;
 	int err;
 
 	if (!stream)
 		return -ENOMEM;
 	print_cause(stream, sample);
-	visit_frames(profile, &sample->view, true, visit_print, stream);
+	visit_frames(profile, &sample->view, true, visit_print, &printing);
 	failed = ferror(stream) != 0;
 	failed |= fclose(stream) != 0;
 	err = failed ? -ENOMEM : visit(context, text, true);
@@ -141,14 +156,14 @@ static int visit_inherited(const struct loaded_sample *sample, top_name_visitor 
 }
 
 int top_names_visit(const struct loaded_profiles *input, const struct loaded_sample *sample, enum top_by by,
-                    top_name_visitor visit, void *context)
+                    const struct loaded_stack *folding, top_name_visitor visit, void *context)
 {
 	switch (by) {
 	case TOP_BY_FUNCTION:
 	case TOP_BY_LINE:
 		return visit_frames(input->profile, &sample->view, by == TOP_BY_LINE, visit, context);
 	case TOP_BY_STACK:
-		return visit_stack(input->profile, sample, visit, context);
+		return visit_stack(input->profile, sample, folding, visit, context);
 	case TOP_BY_CLASS:
 		return visit(context, *sample->class ? sample->class : "[no tag]", true);
 	case TOP_BY_TAG:

@@ -11,6 +11,7 @@
 #include "profiler/loaded/loaded_sample.h"
 
 struct loaded_profiles;
+struct loaded_stack;
 
 enum top_by {
 	TOP_BY_FUNCTION,
@@ -34,10 +35,11 @@ typedef int (*top_name_visitor)(void *context, const char *name, bool is_leaf);
 
 /*
  * Calls `visit` for each name, leaf first; a function that recurs comes each time. The name of a stack is its stall,
- * device and class, then its frames, leaf first, one a line each. 0, -ENOMEM, or what `visit` said.
+ * device and class, then its frames, leaf first, one a line each; with `folding`, which is the sample's stack, without those
+ * that loaded_stack_folds(). 0, -ENOMEM, or what `visit` said.
  */
 int top_names_visit(const struct loaded_profiles *input, const struct loaded_sample *sample, enum top_by by,
-                    top_name_visitor visit, void *context);
+                    const struct loaded_stack *folding, top_name_visitor visit, void *context);
 
 /* The name of a frame in a table by function, or with its line in one by line. */
 void top_frame_name(char *text, size_t size, const struct profile_frame *frame, bool with_line);

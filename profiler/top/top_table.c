@@ -142,7 +142,7 @@ int top_table_build(struct top_table *table, const struct loaded_profiles *input
 		table->total = saturating_add(table->total, value);
 		sums->sample = ++table->samples;
 		sums->value = value;
-		err = top_names_visit(input, &sample, by, add_name, sums);
+		err = top_names_visit(input, &sample, by, NULL, add_name, sums);
 	}
 	if (!err)
 		err = make_entries(table, sums, by_cum);

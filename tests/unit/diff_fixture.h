@@ -57,9 +57,10 @@ struct made_window {
 	uint64_t begin_ns;
 };
 
-/* The stack is main, `outer` and `function`, and above that `kernel`. */
+/* The stack is main, `outer`, `python` and `function`, and above that `kernel`. */
 struct made_wait {
 	const char *function, *outer, *kernel; /* NULL: it has none */
+	const char *python;                    /* a function in Python; NULL: none */
 	const char *file;                      /* of `function`; NULL: /src/train.c */
 	const char *tag;                       /* its class is what is before a slash */
 	const char *stall, *device;
@@ -111,6 +112,7 @@ static inline void window_begin(const struct made *made, struct made_window *win
 	assert_int_equal(profile_mapping(window->profile, 0x3000, 0x4000, 0, "[kernel.kallsyms]_stext", "cd",
 	                                 true, true),
 	                 2);
+	assert_int_equal(profile_mapping(window->profile, 0x5000, 0x6000, 0, "[python]", "", true, true), 3);
 	profile_set_time(window->profile, (int64_t)window->begin_ns, MADE_SECOND);
 }
 
@@ -144,7 +146,7 @@ static inline size_t add_place(struct profile *profile, int64_t *ids, size_t n, 
 		frame.file = "/src/train.c";
 	if (!frame.function)
 		return n;
-	ids[n] = profile_location(profile, mapping, mapping == 1 ? 0x1100 : 0x3100, &frame, 1);
+	ids[n] = profile_location(profile, mapping, 0x2000 * (uint64_t)mapping - 0xf00, &frame, 1);
 	assert_true(ids[n] > 0);
 	return n + 1;
 }
@@ -162,7 +164,7 @@ static inline void window_wait(struct made_window *window, const struct made_wai
 		{ .key = "pid", .num = wait->pid, .unit = "id" },
 		{ .key = TAG_HASH_LABEL, .num = tag_hash(wait->tag), .unit = TAG_HASH_UNIT },
 	};
-	int64_t ids[4];
+	int64_t ids[5];
 	size_t n = 0;
 
 	if (wait->id)
@@ -170,6 +172,8 @@ static inline void window_wait(struct made_window *window, const struct made_wai
 	n = add_place(window->profile, ids, n, (struct profile_frame){ .function = wait->kernel }, 2);
 	n = add_place(window->profile, ids, n,
 	              (struct profile_frame){ .function = wait->function, .file = wait->file }, 1);
+	n = add_place(window->profile, ids, n,
+	              (struct profile_frame){ .function = wait->python, .file = "/src/train.py" }, 3);
 	n = add_place(window->profile, ids, n, (struct profile_frame){ .function = wait->outer }, 1);
 	n = add_place(window->profile, ids, n, (struct profile_frame){ .function = "main" }, 1);
 	assert_int_equal(profile_add_sample(window->profile, ids, n, values, labels, 7), 0);
