@@ -124,6 +124,13 @@ const char *report_primary_name(const struct report *report)
 	return paths && paths->gil_ns > paths->ns / 2 ? REPORT_GIL : report->ranking.primary->name;
 }
 
+/* Whether it is known who used what the primary cause waits for, or that no process did. */
+static bool is_explained(const struct report *report)
+{
+	return report->user_count ||
+	       (report_telling_signal(report) && report->ranking.primary->family == FAMILY_CPU);
+}
+
 /* --- all of it ---------------------------------------------------------------------------------------------- */
 
 static int find_paths(struct report *report)
@@ -191,11 +198,13 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 		        report->steps && has_collectives(input) ? report->steps->name : NULL);
 	if (!err)
 		err = report_waits_find(&report->wait, input, report->tags, &report->classes, &report->loop);
-	if (err)
+	if (err) {
 		report_release(report);
-	else
-		report->verdict = verdict_of(report);
-	return err;
+		return err;
+	}
+	report->verdict = verdict_of(report);
+	report_users_whole(&report->whole_users, &report->ranking, input, is_explained(report));
+	return 0;
 }
 
 void report_release(struct report *report)

@@ -34,6 +34,7 @@ struct report {
 	struct report_loop loop;
 	struct report_user users[REPORT_USERS_MAX];
 	size_t user_count;
+	struct loaded_users whole_users; /* in all of the recording */
 	struct report_last_rank last_rank;
 	struct report_wait wait;    /* what the loop waits for that is no stall */
 	struct report_paths *paths; /* of the primary cause; NULL: there is none */

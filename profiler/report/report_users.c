@@ -6,32 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_CPUS  0.1
-#define LEAST_BYTES 5e6 /* a second */
+#include "profiler/loaded/loaded_users.h"
 
 /* What is recorded before an incident must be so long to tell who did what then, as lanes have seconds. */
 #define BEFORE_NS 1000000000ULL
-
-/* Value a second in [begin_ns, end_ns). */
-static double rate_in(const struct timeline *timeline, size_t index, uint64_t begin_ns, uint64_t end_ns)
-{
-	const struct timeline_lane *lane = timeline_lane_at(timeline, index);
-	size_t count;
-	const struct timeline_point *points = timeline_points(timeline, index, &count);
-	double sum = 0;
-
-	if (end_ns <= begin_ns)
-		return 0;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t from = points[i].begin_ns, to = from + lane->bucket_ns;
-
-		from = from > begin_ns ? from : begin_ns;
-		to = to < end_ns ? to : end_ns;
-		if (to > from)
-			sum += (double)points[i].value * (double)(to - from) / (double)lane->bucket_ns;
-	}
-	return sum * 1e9 / (double)(end_ns - begin_ns);
-}
 
 static bool is_of(const struct timeline_lane *lane, const struct report_cause *primary)
 {
@@ -48,26 +26,11 @@ static double growth(const struct report_user *user)
 	return user->during - user->before;
 }
 
-/* How long the command's name is, without the number of the process. */
-static size_t command_length(const char *process)
-{
-	const char *number = strrchr(process, '(');
-
-	return number && number > process ? (size_t)(number - process) : strlen(process);
-}
-
-static bool same_command(const char *a, const char *b)
-{
-	size_t length = command_length(a);
-
-	return length == command_length(b) && !memcmp(a, b, length);
-}
-
 /* To those of the same command that are there already, of which the first gives the name. */
 static void add(struct report_user *users, size_t *count, const struct report_user *user)
 {
 	for (size_t i = 0; i < *count; i++) {
-		if (!same_command(users[i].process, user->process))
+		if (!loaded_users_alike(users[i].process, user->process))
 			continue;
 		users[i].more++;
 		users[i].before += user->before;
@@ -123,13 +86,31 @@ size_t report_users_find(struct report_user users[REPORT_USERS_MAX], const struc
 
 		if (!is_of(lane, primary))
 			continue;
-		user.before = rate_in(timeline, i, before_ns, till_ns) * scale;
-		user.during = rate_in(timeline, i, ranking->begin_ns, ranking->end_ns) * scale;
+		user.before = loaded_users_rate(timeline, i, before_ns, till_ns) * scale;
+		user.during = loaded_users_rate(timeline, i, ranking->begin_ns, ranking->end_ns) * scale;
 		add(all, &count, &user);
 	}
-	count = keep_largest(users, all, count, primary->family == FAMILY_CPU ? LEAST_CPUS : LEAST_BYTES);
+	count = keep_largest(users, all, count,
+	                     primary->family == FAMILY_CPU ? LOADED_USERS_LEAST_CPUS
+	                                                   : LOADED_USERS_LEAST_BYTES);
 	free(all);
 	return count;
+}
+
+void report_users_whole(struct loaded_users *users, const struct report_ranking *ranking,
+                        const struct loaded_profiles *input, bool explained)
+{
+	const struct report_cause *cause = explained ? NULL : ranking->primary;
+	bool cpu;
+
+	*users = (struct loaded_users){ .count = 0 };
+	if (ranking->mode == REPORT_SPIKE && ranking->whole.name)
+		cause = &ranking->whole;
+	cpu = cause && cause->family == FAMILY_CPU;
+	if (!cause || (!cpu && (cause->family != FAMILY_DISK || !*cause->device)))
+		return;
+	if (loaded_users_find(users, input, cpu ? HOST_USER_CPU : HOST_USER_DISK, cpu ? "" : cause->device))
+		users->count = 0; /* less is said, and nothing wrong */
 }
 
 void report_user_text(FILE *out, const struct report_user *user)

@@ -201,6 +201,16 @@ static void whole_text(FILE *out, const struct report_ranking *ranking)
 	        ranking->whole_is_usual ? ": most of that is usual here" : "");
 }
 
+/* Who used what took so much, where it is not known that they used more of it than before. */
+static void users_text(FILE *out, const struct report *report)
+{
+	if (!report->whole_users.count)
+		return;
+	fputs(report->ranking.mode == REPORT_SPIKE ? " In the whole recording " : " ", out);
+	loaded_users_text(out, &report->whole_users);
+	fputc('.', out);
+}
+
 /* Whether the verdict has said already for what that class waited through others. */
 static bool chain_is_told(const struct report *report, const char *class)
 {
@@ -410,6 +420,7 @@ char *report_verdict_text(const struct report *report)
 	else
 		no_verdict(out, report, waits);
 	whole_text(out, &report->ranking);
+	users_text(out, report);
 	loop_text(out, report);
 	if (waits)
 		wait_text(out, report);

@@ -20,6 +20,7 @@
 #include "profiler/top/top_checkpoints.h"
 #include "profiler/top/top_requests.h"
 #include "profiler/top/top_seen.h"
+#include "profiler/top/top_users.h"
 
 /* For a screen that is to fit. */
 #define CLASSES_FIT  8
@@ -126,6 +127,24 @@ static int print_gpu_jobs(FILE *out, const struct top_screen *what, size_t colum
 	return 0;
 }
 
+/* Who used what the tags waited for. Returns the number of lines. */
+static size_t print_users(FILE *out, const struct top_screen *what, size_t columns)
+{
+	char *text = NULL;
+	size_t size, lines;
+	FILE *memory = has_all_classes(what) ? open_memstream(&text, &size) : NULL;
+
+	if (!memory)
+		return 0;
+	lines = top_text_users(memory, what->input, columns);
+	if (fclose(memory) || !lines)
+		lines = 0;
+	else
+		fprintf(out, "\n%s", text);
+	free(text);
+	return lines ? lines + 1 : 0;
+}
+
 /* What is wrong with checkpoint files, or, if asked, all that is known of them. */
 static size_t print_checkpoints(FILE *out, const struct top_screen *what, size_t columns)
 {
@@ -223,6 +242,8 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 		err = print_processes(out, what, columns, &used);
 		if (!err)
 			err = print_requests(out, what, columns, &used);
+		if (!err)
+			used += print_users(out, what, columns);
 		if (!err)
 			err = print_gpu_jobs(out, what, columns, &used);
 		if (!err)

@@ -373,6 +373,58 @@ static void test_report_narrative__bound_by_the_gpu(void **state)
 	free(text);
 }
 
+static void used(const char *signal, const char *process, const char *device, int from, int to, int64_t each)
+{
+	const struct timeline_lane key = { .kind = TIMELINE_SIGNAL,
+		                           .class = process,
+		                           .name = signal,
+		                           .device = device,
+		                           .bucket_ns = SECOND };
+
+	for (int at = from; at < to; at++)
+		assert_int_equal(timeline_add(input.timeline, &key, T0 + (uint64_t)at * SECOND,
+		                              T0 + (uint64_t)(at + 1) * SECOND, each),
+		                 0);
+}
+
+/* Who was there from the beginning to the end, so that nothing grew. */
+static void test_report_narrative__who_used_the_cpus_all_the_time(void **state)
+{
+	char *text;
+
+	(void)state;
+	used(HOST_USER_CPU, "stress-ng (11)", "", 0, 20, 900000000);
+	used(HOST_USER_DISK, "dd (12)", "vda", 0, 20, 300000000);
+	spent("train_step", LEDGER_RUNQUEUE, "", 10 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text, "Verdict: CPU contention.");
+	expect(text, " wall time. CPUs were used most by: stress-ng (pid 11, 0.9 CPUs).");
+	assert_null(strstr(text, "dd (pid"));
+	free(text);
+	text = report_in(REPORT_JSON, NULL);
+	expect(text, "\"whole_users\": [");
+	expect(text, "\"process\": \"stress-ng (11)\"");
+	free(text);
+}
+
+static void test_report_narrative__who_used_the_disk_all_the_time(void **state)
+{
+	char *text;
+
+	(void)state;
+	used(HOST_USER_CPU, "stress-ng (11)", "", 0, 20, 900000000);
+	used(HOST_USER_DISK, "dd (12)", "vda", 0, 20, 300000000);
+	lane(TIMELINE_STALL, "train_step", "block_io", "vda", 0, 20, 0.3);
+	lane(TIMELINE_STALL, "train_step", "block_io", "vda", 9, 11, 0.6);
+	stalled("block_io", "vda", 7200 * (int64_t)MS);
+	text = report_with(NULL);
+	expect(text,
+	       "most of that is usual here. In the whole recording vda was used most, without a tag, by: dd "
+	       "(pid 12, 300 MB/s).");
+	assert_null(strstr(text, "stress-ng (pid"));
+	free(text);
+}
+
 /* A short incident does not hide what takes far more all the time. */
 static void test_report_narrative__the_whole_took_more_than_the_incident(void **state)
 {
@@ -493,6 +545,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__few_waits_for_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__waits_that_nobody_judges, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__bound_by_the_gpu, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__who_used_the_cpus_all_the_time, begin,
+		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__who_used_the_disk_all_the_time, begin,
+		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_took_more_than_the_incident,
 		                                begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_of_the_same_cause, begin,

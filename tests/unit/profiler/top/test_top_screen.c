@@ -8,6 +8,7 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top.h"
 #include "profiler/format/request_rows.h"
+#include "profiler/format/timeline.h"
 #include "profiler/top/top_screen.h"
 #include "tests/unit/loaded_fixture.h"
 
@@ -144,6 +145,32 @@ static void test_top_screen__shares_of_a_process(void **state)
 	profile_free(p);
 }
 
+/* Of a program that ran all the time, where tags waited for CPUs. */
+static void test_top_screen__who_used_the_cpus(void **state)
+{
+	const struct timeline_lane lane = { .kind = TIMELINE_SIGNAL,
+		                            .class = "stress-ng (7)",
+		                            .name = HOST_USER_CPU,
+		                            .device = "",
+		                            .bucket_ns = TIMELINE_LEDGER_BUCKET_NS };
+	struct fixture *fixture = *state;
+	struct top_screen what = { .type = DELAY };
+	struct timeline *timeline = timeline_new(0), *old = fixture->input.timeline;
+	char *text;
+
+	fixture->input.timeline = timeline;
+	assert_int_equal(timeline_add(timeline, &lane, 1000, 1000 + 100 * MS, 90 * MS), 0);
+	text = screen_of(&fixture->input, fixture->tags, what);
+	assert_null(strstr(text, "used most"));
+	free(text);
+	add_row(fixture->input.ledger, "step/9", 2, LEDGER_RUNQUEUE, "", 50 * MS);
+	text = screen_of(&fixture->input, fixture->tags, what);
+	assert_non_null(strstr(text, "\n\nCPUs were used most by: stress-ng (pid 7, 0.9 CPUs)\n"));
+	free(text);
+	fixture->input.timeline = old;
+	timeline_free(timeline);
+}
+
 /* What the table does not show of what was asked for is said. */
 static void test_top_screen__remarks(void **state)
 {
@@ -182,6 +209,7 @@ int main(void)
 		cmocka_unit_test(test_top_screen__is_not_wide),
 		cmocka_unit_test_setup_teardown(test_top_screen__verbose_has_all, set_up, tear_down),
 		cmocka_unit_test(test_top_screen__shares_of_a_process),
+		cmocka_unit_test_setup_teardown(test_top_screen__who_used_the_cpus, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_top_screen__remarks, set_up, tear_down),
 	};
 

@@ -1,0 +1,240 @@
+/* Sums the signals of processes by their names. */
+
+#include "profiler/loaded/loaded_users.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/text_cells.h"
+#include "profiler/format/timeline.h"
+#include "profiler/loaded/loaded_profiles.h"
+
+#define LEAST_PART 0.1   /* of the largest */
+#define GONE       "? (" /* a process that ended before its name was read */
+
+double loaded_users_rate(const struct timeline *timeline, size_t index, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct timeline_lane *lane = timeline_lane_at(timeline, index);
+	size_t count;
+	const struct timeline_point *points = timeline_points(timeline, index, &count);
+	double sum = 0;
+
+	if (end_ns <= begin_ns)
+		return 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t from = points[i].begin_ns, to = from + lane->bucket_ns;
+
+		from = from > begin_ns ? from : begin_ns;
+		to = to < end_ns ? to : end_ns;
+		if (to > from)
+			sum += (double)points[i].value * (double)(to - from) / (double)lane->bucket_ns;
+	}
+	return sum * 1e9 / (double)(end_ns - begin_ns);
+}
+
+/* How long the name is, without the number of the process. */
+static size_t name_length(const char *process)
+{
+	const char *number = strrchr(process, '(');
+
+	return number && number > process ? (size_t)(number - process) : strlen(process);
+}
+
+bool loaded_users_alike(const char *a, const char *b)
+{
+	size_t length = name_length(a);
+
+	return length == name_length(b) && !memcmp(a, b, length);
+}
+
+/* --- which processes hold tags ------------------------------------------------------------------------------ */
+
+struct pids {
+	uint32_t *pid; /* in order */
+	size_t n;
+};
+
+static int compare_pids(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* 0 or -ENOMEM. */
+static int tagged_pids(struct pids *pids, struct ledger *ledger)
+{
+	size_t rows = ledger_count(ledger);
+
+	*pids = (struct pids){ .pid = malloc((rows + 1) * sizeof(*pids->pid)) };
+	if (!pids->pid)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows; i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+
+		if (row && (!pids->n || pids->pid[pids->n - 1] != row->pid))
+			pids->pid[pids->n++] = row->pid;
+	}
+	qsort(pids->pid, pids->n, sizeof(*pids->pid), compare_pids);
+	return 0;
+}
+
+static uint32_t pid_of(const char *process)
+{
+	const char *number = process + name_length(process);
+
+	return *number == '(' ? (uint32_t)strtoul(number + 1, NULL, 10) : 0;
+}
+
+static bool has_pid(const struct pids *pids, uint32_t pid)
+{
+	return bsearch(&pid, pids->pid, pids->n, sizeof(pid), compare_pids) != NULL;
+}
+
+/* --- sums --------------------------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct loaded_users *users, const struct timeline_lane *lane)
+{
+	return lane->kind == TIMELINE_SIGNAL && *lane->class && !strcmp(lane->name, users->signal) &&
+	       !strcmp(lane->device, users->device);
+}
+
+static bool is_unnamed(const char *process)
+{
+	return !strcmp(process, HOST_USER_OTHERS) || !strncmp(process, GONE, strlen(GONE));
+}
+
+static void add(struct loaded_user *all, size_t *count, const struct loaded_user *user)
+{
+	for (size_t i = 0; i < *count; i++) {
+		if (all[i].tagged != user->tagged || !loaded_users_alike(all[i].process, user->process))
+			continue;
+		all[i].processes++;
+		all[i].rate += user->rate;
+		return;
+	}
+	all[(*count)++] = *user;
+}
+
+static int compare_users(const void *left, const void *right)
+{
+	const struct loaded_user *a = left, *b = right;
+	int order = (b->rate > a->rate) - (b->rate < a->rate);
+
+	return order ? order : strcmp(a->process, b->process);
+}
+
+static double sum_of(const struct timeline *timeline, size_t lane)
+{
+	size_t count;
+	const struct timeline_point *points = timeline_points(timeline, lane, &count);
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += (double)points[i].value;
+	return sum;
+}
+
+static size_t sum_users(struct loaded_users *users, struct loaded_user *all, const struct timeline *timeline,
+                        const struct pids *pids, double scale)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
+		struct loaded_user user = { .process = lane->class, .processes = 1 };
+
+		if (!is_wanted(users, lane))
+			continue;
+		user.rate = sum_of(timeline, i) * scale;
+		user.tagged = has_pid(pids, pid_of(lane->class));
+		users->others += user.rate;
+		if (!is_unnamed(lane->class))
+			add(all, &count, &user);
+	}
+	qsort(all, count, sizeof(*all), compare_users);
+	return count;
+}
+
+static void take_largest(struct loaded_users *users, const struct loaded_user *all, size_t count)
+{
+	double least = *users->device ? LOADED_USERS_LEAST_BYTES : LOADED_USERS_LEAST_CPUS;
+
+	for (size_t i = 0; i < count && i < LOADED_USERS_MAX; i++) {
+		if (all[i].rate < least || all[i].rate < LEAST_PART * all[0].rate)
+			return;
+		users->user[users->count++] = all[i];
+		users->others -= all[i].rate;
+	}
+}
+
+int loaded_users_find(struct loaded_users *users, const struct loaded_profiles *input, const char *signal,
+                      const char *device)
+{
+	double covered_ns = (double)stamp_coverage(input->stamp).covered_ns, scale = 1;
+	size_t lanes = input->timeline ? timeline_count(input->timeline) : 0, count;
+	struct loaded_user *all;
+	struct pids pids;
+	int err;
+
+	*users = (struct loaded_users){ .signal = signal, .device = device };
+	if (!lanes || covered_ns <= 0)
+		return 0;
+	err = tagged_pids(&pids, input->ledger);
+	if (err)
+		return err;
+	scale = *device ? 1e9 / covered_ns : 1 / covered_ns;
+	all = calloc(lanes, sizeof(*all));
+	count = all ? sum_users(users, all, input->timeline, &pids, scale) : 0;
+	take_largest(users, all, count);
+	free(pids.pid);
+	free(all);
+	return all ? 0 : -ENOMEM;
+}
+
+/* --- text --------------------------------------------------------------------------------------------------- */
+
+static void print_rate(FILE *out, const struct loaded_users *users, double rate)
+{
+	if (*users->device)
+		fprintf(out, "%.*f MB/s", rate < 10e6 ? 1 : 0, rate / 1e6);
+	else
+		fprintf(out, "%.*f CPUs", rate < 0.1 ? 2 : 1, rate);
+}
+
+static void print_user(FILE *out, const struct loaded_users *users, const struct loaded_user *user)
+{
+	int length = (int)name_length(user->process);
+	char name[64];
+
+	while (length && user->process[length - 1] == ' ')
+		length--;
+	snprintf(name, sizeof(name), "%.*s", length, user->process);
+	text_print_clean(out, name, 0);
+	if (user->processes > 1)
+		fprintf(out, " (%zu processes", user->processes);
+	else
+		fprintf(out, " (pid %u", (unsigned int)pid_of(user->process));
+	fputs(user->tagged ? ", tagged, " : ", ", out);
+	print_rate(out, users, user->rate);
+	fputc(')', out);
+}
+
+void loaded_users_text(FILE *out, const struct loaded_users *users)
+{
+	if (*users->device)
+		fprintf(out, "%s was used most, without a tag, by: ", users->device);
+	else
+		fputs("CPUs were used most by: ", out);
+	for (size_t i = 0; i < users->count; i++) {
+		fputs(i ? ", " : "", out);
+		print_user(out, users, &users->user[i]);
+	}
+	if (users->others < LEAST_PART * users->user[0].rate)
+		return;
+	fputs("; all others ", out);
+	print_rate(out, users, users->others);
+}
