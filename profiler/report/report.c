@@ -197,6 +197,8 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 		        &report->last_rank, input->ledger, &report->loop, &report->ranking.spins,
 		        report->steps && has_collectives(input) ? report->steps->name : NULL);
 	if (!err)
+		err = loaded_wakers_build(&report->wakers, input->ledger);
+	if (!err)
 		err = report_waits_find(&report->wait, input, report->tags, &report->classes, &report->loop);
 	if (err) {
 		report_release(report);
@@ -210,6 +212,7 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 void report_release(struct report *report)
 {
 	free(report->paths);
+	loaded_wakers_free(&report->wakers);
 	report_loop_free(&report->loop);
 	report_ranking_free(&report->ranking);
 	loaded_classes_free(&report->classes);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "profiler/loaded/loaded_classes.h"
+#include "profiler/loaded/loaded_wakers.h"
 #include "profiler/report/report_path.h"
 #include "profiler/report/report_rank.h"
 #include "profiler/report/report_users.h"
@@ -36,6 +37,7 @@ struct report {
 	size_t user_count;
 	struct loaded_users whole_users; /* in all of the recording */
 	struct report_last_rank last_rank;
+	struct loaded_wakers wakers;
 	struct report_wait wait;    /* what the loop waits for that is no stall */
 	struct report_paths *paths; /* of the primary cause; NULL: there is none */
 	const char *verdict; /* "disk pressure", "nothing" ...: a few words, the same for the same cause */

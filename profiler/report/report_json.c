@@ -329,6 +329,8 @@ static void write_blocked(struct json_writer *json, const struct report *report)
 	json_member_string(json, "kind", wait->kind);
 	member_bool(json, "gil", wait->gil);
 	json_member_string(json, "woken_by", wait->waker);
+	json_member_string(json, "woken_by_kind",
+	                   *wait->waker ? loaded_waker_kind(&report->wakers, wait->waker) : "");
 	member_double(json, "woken_by_ns", (double)wait->waker_ns);
 	json_key(json, "inherited");
 	write_chain(json, &wait->chain);

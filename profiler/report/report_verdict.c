@@ -279,14 +279,15 @@ static void wait_text(FILE *out, const struct report *report)
 	const struct report_wait *wait = &report->wait;
 	char blocked[TEXT_DURATION_BYTES], there[TEXT_DURATION_BYTES], ended[CELL_BYTES];
 
-	top_waker_text(ended, sizeof(ended), "until woken by", wait->waker, wait->waker_ns, wait->line_ns);
+	top_waker_text(ended, sizeof(ended), &report->wakers, wait->waker, wait->waker_ns, wait->line_ns,
+	               true);
 	fprintf(out, " %s%s was blocked for %s without a stall, %.1f %% of the loop's time",
 	        report->ranking.mode == REPORT_SPIKE ? "In the whole recording " : "", wait->class,
 	        text_short_duration(blocked, (uint64_t)wait->ns), 100 * wait->share);
 	if (*wait->line)
 		fprintf(out, ": for %s of it by %s%s%s%s, %sat %s",
 		        text_short_duration(there, (uint64_t)wait->line_ns), wait->kind,
-		        wait->gil ? " (the GIL)" : "", *ended ? " " : "", ended,
+		        wait->gil ? " (the GIL)" : "", *ended ? ", " : "", ended,
 		        wait->gil ? "for example " : "", wait->line);
 	fputc('.', out);
 	if (wait->chain.ns > 0 && !chain_is_told(report, wait->class)) {

@@ -14,6 +14,7 @@
 #include "profiler/loaded/loaded_sample.h"
 
 struct loaded_profiles;
+struct loaded_wakers;
 
 /* What waits were for through the threads that ended them. */
 struct top_inherited {
@@ -74,6 +75,7 @@ struct top_code_text {
 	const struct loaded_filter *filter;
 	const struct loaded_classes *classes;
 	const struct top_processes *processes; /* NULL: not known */
+	const struct loaded_wakers *wakers;    /* NULL: names are not told to be tags or programs */
 	size_t limit;                          /* lines of code a section; 0: all */
 	size_t columns;                        /* 0: no bound */
 	bool native;                           /* whole stacks, with all frames */

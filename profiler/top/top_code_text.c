@@ -142,7 +142,7 @@ static void print_code(struct page *page, const struct top_section *section, con
 	const char *waker = section->blocked ? code->wakers->name : "";
 	struct profile_sample_view view;
 
-	top_waker_text(ended, sizeof(ended), "ended by", waker, code->wakers->ns, code->ns);
+	top_waker_text(ended, sizeof(ended), page->what->wakers, waker, code->wakers->ns, code->ns, false);
 	if (page->what->counted)
 		snprintf(share, sizeof(share), "in ");
 	else if (wall_ns)

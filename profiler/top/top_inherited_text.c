@@ -10,6 +10,7 @@
 #include "profiler/format/saturating.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_sample.h"
+#include "profiler/loaded/loaded_wakers.h"
 #include "profiler/top/top_code.h"
 
 #define SHOWN      4
@@ -66,14 +67,16 @@ size_t top_inherited_text(char *text, size_t size, const struct top_code *code)
 	return used;
 }
 
-const char *top_waker_text(char *text, size_t size, const char *how, const char *waker, int64_t ns,
-                           int64_t all_ns)
+const char *top_waker_text(char *text, size_t size, const struct loaded_wakers *wakers, const char *waker,
+                           int64_t ns, int64_t all_ns, bool programs)
 {
 	bool most = ns > all_ns / 2, all = ns >= all_ns;
+	char who[256];
 
 	*text = '\0';
 	if (*waker)
-		snprintf(text, size, "%s%s %s%s", most && !all ? "mostly " : "", how, waker,
+		snprintf(text, size, "%sended by %s%s", most && !all ? "mostly " : "",
+		         loaded_waker_text(who, sizeof(who), wakers, waker, programs),
 		         most ? "" : " and others");
 	return text;
 }

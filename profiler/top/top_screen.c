@@ -14,6 +14,7 @@
 #include "profiler/top/top_class_text.h"
 #include "profiler/top/top_code_text.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/loaded/loaded_wakers.h"
 #include "profiler/top/top_gpu_jobs.h"
 #include "profiler/top/top_oncpu.h"
 #include "profiler/top/top_processes.h"
@@ -188,10 +189,17 @@ static int print_code(FILE *out, const struct top_screen *what, const struct loa
 	struct loaded_filter filter = *what->filter;
 	struct top_processes processes;
 	struct top_sections sections;
-	int err = top_processes_build(&processes, what->input);
+	struct loaded_wakers wakers;
+	int err = loaded_wakers_build(&wakers, what->input->ledger);
 
 	if (err)
 		return err;
+	err = top_processes_build(&processes, what->input);
+	if (err) {
+		loaded_wakers_free(&wakers);
+		return err;
+	}
+	text.wakers = &wakers;
 	text.processes = &processes;
 	filter.waits = true;
 	err = top_sections_build(&sections, what->input, what->tags, &filter, what->type,
@@ -201,6 +209,7 @@ static int print_code(FILE *out, const struct top_screen *what, const struct loa
 		top_sections_free(&sections);
 	}
 	top_processes_free(&processes);
+	loaded_wakers_free(&wakers);
 	return err;
 }
 

@@ -267,7 +267,41 @@ static void test_report_narrative__who_ended_most(void **state)
 	waited("log_metrics", false, "loader", 4, 4 * (int64_t)SECOND);
 	text = report_with(NULL);
 	expect(text,
-	       ": for 10.0 s of it by lock mostly until woken by flusher, at log\\_metrics train.py:7.");
+	       ": for 10.0 s of it by lock, mostly ended by program flusher, at log\\_metrics train.py:7.");
+	free(text);
+}
+
+static void held(const char *tag, bool base, const char *program)
+{
+	const struct ledger_row row = { .tag = (char *)tag,
+		                        .class = (char *)tag,
+		                        .base = base,
+		                        .comm = (char *)program,
+		                        .state = LEDGER_ONCPU,
+		                        .cause = (char *)"",
+		                        .device = (char *)"",
+		                        .ns = (int64_t)MS };
+
+	assert_int_equal(ledger_add(input.ledger, &row), 0);
+}
+
+/* A tag may have the name of a file, which is no program's. */
+static void test_report_narrative__tag_or_program(void **state)
+{
+	char *text;
+
+	(void)state;
+	held("train.py", true, "pt_main_thread");
+	spent("train_step", LEDGER_BLOCKED, "lock", 10 * (int64_t)SECOND);
+	waited("log_metrics", false, "train.py", 1, 10 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text,
+	       " by lock, ended by tag train.py (program pt\\_main\\_thread, a thread without a tag of its "
+	       "own), at log\\_metrics train.py:7.");
+	free(text);
+	text = report_in(REPORT_JSON, NULL);
+	expect(text, "\"woken_by\": \"train.py\"");
+	expect(text, "\"woken_by_kind\": \"tag\"");
 	free(text);
 }
 
@@ -283,7 +317,7 @@ static void test_report_narrative__who_ended_waits_for_the_gil(void **state)
 	waited("pack", true, "flusher", 1, 2 * (int64_t)SECOND);
 	text = report_with(NULL);
 	expect(text,
-	       ": for 7.00 s of it by lock (the GIL) mostly until woken by loader, for example at parse "
+	       ": for 7.00 s of it by lock (the GIL), mostly ended by program loader, for example at parse "
 	       "train.py:7.");
 	free(text);
 }
@@ -538,6 +572,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__what_the_loop_lost_most_to, begin,
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__who_ended_most, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__tag_or_program, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__who_ended_waits_for_the_gil, begin,
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__waits_for_others_all_the_time, begin,

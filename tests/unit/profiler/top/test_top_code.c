@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "profiler/loaded/loaded_wakers.h"
 #include "profiler/top/top_processes.h"
 #include "tests/unit/profiler/top/code_recording.h"
 
@@ -422,6 +423,26 @@ static void test_top_code__who_ended_most(void **state)
 	expect_ended(r, " of ckpt  lock  write_shard ");
 }
 
+/* Which of the two a name is, the ledger tells. */
+static void test_top_code__tag_or_program(void **state)
+{
+	struct loaded_wakers wakers;
+	struct recording *r = *state;
+	size_t lines;
+	char *screen;
+
+	ended(r, 1, 30 * MS, "ckpt");
+	assert_int_equal(loaded_wakers_build(&wakers, r->input.ledger), 0);
+	screen = text_of(r, (struct top_code_text){ .wakers = &wakers }, 0, &lines);
+	assert_non_null(strstr(screen, " of ckpt  lock, ended by tag ckpt  write_shard "));
+	free(screen);
+	ended(r, 2, 90 * MS, "sshd");
+	screen = text_of(r, (struct top_code_text){ .wakers = &wakers }, 0, &lines);
+	assert_non_null(strstr(screen, " of ckpt  lock, mostly ended by program sshd  write_shard "));
+	free(screen);
+	loaded_wakers_free(&wakers);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +461,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__taken_back, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__gil, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__who_ended_most, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__tag_or_program, record, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
