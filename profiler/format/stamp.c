@@ -159,12 +159,21 @@ int stamp_add_growth(struct stamp *stamp, const char *name, struct stamp_growth 
 	return err;
 }
 
+/* 0: it is not known of both, or of two machines. */
+static uint64_t same_boot(uint64_t a, uint64_t b)
+{
+	uint64_t apart = a > b ? a - b : b - a;
+
+	return a && b && apart <= STAMP_CLOCKS_DRIFT_NS ? a : 0;
+}
+
 int stamp_add_coverage(struct stamp *stamp, const struct stamp_coverage *part)
 {
 	struct stamp_coverage *sum = &stamp->coverage;
 
 	if (part->last_ns < part->first_ns)
 		return -EINVAL;
+	sum->booted_ns = sum->windows ? same_boot(sum->booted_ns, part->booted_ns) : part->booted_ns;
 	if (!sum->windows || part->first_ns < sum->first_ns)
 		sum->first_ns = part->first_ns;
 	if (part->last_ns > sum->last_ns)
@@ -179,6 +188,11 @@ uint64_t stamp_span_ns(const struct stamp_coverage *coverage)
 	uint64_t span_ns = coverage->last_ns - coverage->first_ns;
 
 	return span_ns && span_ns < coverage->covered_ns ? span_ns : coverage->covered_ns;
+}
+
+void stamp_set_booted(struct stamp *stamp, uint64_t booted_ns)
+{
+	stamp->coverage.booted_ns = booted_ns;
 }
 
 int stamp_add_window(struct stamp *stamp, uint64_t first_ns, uint64_t last_ns)

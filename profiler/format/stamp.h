@@ -6,7 +6,7 @@
  * threshold T. It is stored in a profile's notes (form: note_line.h):
  *
  *     stallprof.format 2
- *     stallprof.covered first_ns=… last_ns=… covered_ns=… windows=1
+ *     stallprof.covered first_ns=… last_ns=… covered_ns=… windows=1 booted_ns=…
  *     stallprof.sampling threshold_ns=10000000 blocked_threshold_ns=100000
  *     stallprof.hook cause=block_io hook=tp_btf/block_rq_complete state=attached
  *     stallprof.hook cause=tag_wait hook=tp_btf/block_rq_tag_wait state=missing reason="not in this kernel"
@@ -26,7 +26,9 @@
 
 struct profile;
 
-#define STAMP_FORMAT       2
+#define STAMP_FORMAT 2
+#define STAMP_CLOCKS_DRIFT_NS                                                                                \
+	100000000ULL /* by which the clocks of one machine may differ between two windows */
 #define STAMP_HOOKS_MAX    1024
 #define STAMP_COUNTERS_MAX 1024
 
@@ -60,6 +62,8 @@ struct stamp_coverage {
 	uint64_t windows;
 	/* T: stalls, and other waits, from that length on always have a stack; the largest in use; 0: not said, and none have. */
 	uint64_t threshold_ns, blocked_threshold_ns;
+	/* The Unix time from which on the starts of processes count (ledger_row.h); 0: not said, or of several hosts. */
+	uint64_t booted_ns;
 };
 
 /* What is known of kernel frames, in order of badness: lines; names alone; neither. */
@@ -104,8 +108,10 @@ int stamp_add_growth(struct stamp *stamp, const char *name, struct stamp_growth 
 
 /* Adds one window that was covered; -EINVAL when it ends before it begins. */
 int stamp_add_window(struct stamp *stamp, uint64_t first_ns, uint64_t last_ns);
-/* Adds what another stamp covered, except its threshold; -EINVAL as above. */
+/* Adds what another stamp covered, except its threshold; -EINVAL as above. When the machine was booted is known of the
+ * sum if all say the same, but for STAMP_CLOCKS_DRIFT_NS. */
 int stamp_add_coverage(struct stamp *stamp, const struct stamp_coverage *part);
+void stamp_set_booted(struct stamp *stamp, uint64_t booted_ns);
 void stamp_set_threshold(struct stamp *stamp, uint64_t threshold_ns);
 void stamp_set_blocked_threshold(struct stamp *stamp, uint64_t threshold_ns);
 

@@ -42,6 +42,8 @@ static int write_coverage(struct profile *profile, const struct stamp_coverage *
 	note_writer_u64(&writer, "last_ns", coverage->last_ns);
 	note_writer_u64(&writer, "covered_ns", coverage->covered_ns);
 	note_writer_u64(&writer, "windows", coverage->windows);
+	if (coverage->booted_ns)
+		note_writer_u64(&writer, "booted_ns", coverage->booted_ns);
 	return note_rows_add(profile, &writer);
 }
 
@@ -120,13 +122,16 @@ int stamp_to_notes(const struct stamp *stamp, struct profile *profile)
 
 static int read_coverage(struct stamp *stamp, const struct note_fields *fields)
 {
-	struct stamp_coverage part;
+	struct stamp_coverage part = { .booted_ns = 0 };
 
 	if (note_fields_u64(fields, "first_ns", &part.first_ns) ||
 	    note_fields_u64(fields, "last_ns", &part.last_ns) ||
 	    note_fields_u64(fields, "covered_ns", &part.covered_ns) ||
 	    note_fields_u64(fields, "windows", &part.windows))
 		return -EINVAL;
+	/* Older profiles do not say it. */
+	if (note_fields_u64(fields, "booted_ns", &part.booted_ns))
+		part.booted_ns = 0;
 	return stamp_add_coverage(stamp, &part);
 }
 

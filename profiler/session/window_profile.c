@@ -17,6 +17,7 @@
 #include "profiler/format/tag_hash.h"
 #include "profiler/session/window_notes.h"
 #include "profiler/session/window_state.h"
+#include "symbolizer/base/clock.h"
 
 #define SECOND_NS  1000000000ULL
 #define LABELS_MAX (12 + DETAIL_LABELS_MAX + INHERITED_LABELS_MAX)
@@ -429,6 +430,7 @@ struct profile *window_finish(struct window *window, struct stamp *stamp, uint64
 	window_room_free_notes(&window->room);
 	if (!err)
 		err = stamp_add_window(stamp, begin_unix_ns, begin_unix_ns + duration_ns);
+	stamp_set_booted(stamp, booted_unix_ns());
 	if (!err)
 		err = window_notes_add(window, stamp);
 	if (err) {

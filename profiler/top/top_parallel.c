@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profiler/format/saturating.h"
+#include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 
 #define BUCKETS_MAX 65536
@@ -92,10 +93,37 @@ static bool any_above(const int64_t *buckets, size_t n, double each_ns)
 	return false;
 }
 
+/* Whether the lanes have more from the process's begin until the next one's than the older ones and one thread had, in the buckets that have any. The
+ * last bucket before that may have some of the next one's. */
+static bool more_until_next(const int64_t *buckets, const struct span *span, const struct top_parallel *time)
+{
+	double room_ns = 0, sum_ns = -(double)time->older_ns;
+	uint64_t bucket_ns = span->bucket_ns, at_ns = span->begin_ns;
+
+	if (!time->begin_ns || !time->next_ns || time->next_ns > span->end_ns)
+		return false;
+	for (size_t i = 0; at_ns + 2 * bucket_ns <= time->next_ns; i++, at_ns += bucket_ns) {
+		uint64_t from_ns = time->begin_ns > at_ns ? time->begin_ns : at_ns;
+
+		sum_ns += (double)buckets[i];
+		if (buckets[i] > 0 && from_ns < at_ns + bucket_ns)
+			room_ns += (double)(at_ns + bucket_ns - from_ns);
+	}
+	return room_ns > 0 && sum_ns > room_ns * (1 + 1.0 / SPAN_SLACK) + (double)bucket_ns / 2;
+}
+
+/* How long the process can have lived while its classes had time. */
+static uint64_t longest_life(const struct span *span, const struct top_parallel *time)
+{
+	uint64_t begin_ns = time->begin_ns > span->begin_ns ? time->begin_ns : span->begin_ns;
+
+	return begin_ns < span->end_ns ? span->end_ns - begin_ns : 0;
+}
+
 bool top_parallel(const struct timeline *timeline, const struct top_parallel *time)
 {
 	struct span span;
-	uint64_t length_ns;
+	uint64_t length_ns, life_ns;
 	int64_t *buckets;
 	double each_ns;
 	bool more;
@@ -103,14 +131,17 @@ bool top_parallel(const struct timeline *timeline, const struct top_parallel *ti
 	if (!timeline || !find_span(timeline, time, &span))
 		return false;
 	length_ns = span.end_ns - span.begin_ns;
-	if ((uint64_t)time->ns > length_ns + length_ns / SPAN_SLACK)
+	life_ns = longest_life(&span, time);
+	if ((uint64_t)time->ns >
+	    life_ns + life_ns / SPAN_SLACK + (time->begin_ns ? STAMP_CLOCKS_DRIFT_NS : 0))
 		return true;
 	buckets = calloc(length_ns / span.bucket_ns + 1, sizeof(*buckets));
 	if (!buckets)
 		return false;
 	sum_buckets(timeline, time, &span, buckets);
 	each_ns = (double)span.bucket_ns * (double)time->n_processes;
-	more = any_above(buckets, length_ns / span.bucket_ns + 1, each_ns);
+	more = any_above(buckets, length_ns / span.bucket_ns + 1, each_ns) ||
+	       more_until_next(buckets, &span, time);
 	free(buckets);
 	return more;
 }

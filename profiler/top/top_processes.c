@@ -118,28 +118,37 @@ static bool has_class(const void *context, const char *class)
 	return false;
 }
 
-/* How many processes have one of its classes. `all` has those of a process one behind the other. */
-static size_t count_sharers(const struct top_process *process, const struct top_process_class *all, size_t n)
+/* What the other processes with one of its classes have to do with it. `all` has the classes of a process one behind the other. `booted_ns`: as in the
+ * stamp. */
+static void look_at_sharers(struct top_parallel *time, const struct top_process *process,
+                            const struct top_process_class *all, size_t n, uint64_t booted_ns)
 {
+	uint64_t start_ns = process->row->start_ns;
 	const struct ledger_row *last = NULL;
-	size_t sharers = 0;
 
+	time->begin_ns = booted_ns ? booted_ns + start_ns : 0;
 	for (size_t i = 0; i < n; i++) {
-		if (last && !compare_processes(last, all[i].row))
-			continue;
+		const struct ledger_row *row = all[i].row;
+		uint64_t begin_ns = booted_ns ? booted_ns + row->start_ns : 0;
+
 		if (!has_class(process, all[i].name))
 			continue;
-		last = all[i].row;
-		sharers++;
+		if (!last || compare_processes(last, row) != 0)
+			time->n_processes++;
+		last = row;
+		if (row->start_ns <= start_ns && compare_processes(row, process->row) != 0)
+			time->older_ns = saturating_add(time->older_ns, all[i].ns);
+		if (row->start_ns > start_ns && (!time->next_ns || begin_ns < time->next_ns))
+			time->next_ns = begin_ns;
 	}
-	return sharers;
 }
 
 /* What is looked at in the timeline is bounded, however many processes there are: the others stay. */
 #define LOOKED_AT 256
 
 /* Leaves out those of which several threads were under tags at once. */
-static void drop_parallel(struct top_processes *processes, const struct timeline *timeline, size_t n)
+static void drop_parallel(struct top_processes *processes, const struct timeline *timeline, size_t n,
+                          uint64_t booted_ns)
 {
 	size_t kept = 0;
 
@@ -148,7 +157,7 @@ static void drop_parallel(struct top_processes *processes, const struct timeline
 		struct top_parallel time = { .has_class = has_class, .process = process, .ns = process->ns };
 
 		if (i < LOOKED_AT)
-			time.n_processes = count_sharers(process, processes->memory, n);
+			look_at_sharers(&time, process, processes->memory, n, booted_ns);
 		if (i >= LOOKED_AT || !top_parallel(timeline, &time))
 			processes->processes[kept++] = *process;
 	}
@@ -157,7 +166,7 @@ static void drop_parallel(struct top_processes *processes, const struct timeline
 
 int top_processes_build(struct top_processes *processes, const struct loaded_profiles *input)
 {
-	uint64_t covered_ns = stamp_coverage(input->stamp).covered_ns;
+	struct stamp_coverage covered = stamp_coverage(input->stamp);
 	size_t n = ledger_count(input->ledger), first = 0, end;
 
 	*processes = (struct top_processes){ .processes = calloc(n + 1, sizeof(struct top_process)),
@@ -171,10 +180,10 @@ int top_processes_build(struct top_processes *processes, const struct loaded_pro
 		for (end = first + 1;
 		     end < n && !compare_processes(processes->memory[first].row, processes->memory[end].row);)
 			end++;
-		take_process(processes, processes->memory + first, end - first, covered_ns);
+		take_process(processes, processes->memory + first, end - first, covered.covered_ns);
 	}
 	qsort(processes->processes, processes->count, sizeof(*processes->processes), compare_sums);
-	drop_parallel(processes, input->timeline, n);
+	drop_parallel(processes, input->timeline, n, covered.booted_ns);
 	return 0;
 }
 

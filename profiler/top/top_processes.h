@@ -1,6 +1,6 @@
 /*
  * What a process spends its tagged time on: the classes of tags that its threads push, as shares of their sum,
- * where that sum is no more than the time covered, nor than the timeline has room for (top_parallel.h). A training
+ * where that sum is no more than the time covered, nor than the timeline has room for while the process lived (top_parallel.h). A training
  * loop that loads, trains and writes checkpoints in turn is such a process, and these are the shares of its loop. As
  * the ledger has no threads, several threads that have little to do look the same.
  *

@@ -31,4 +31,13 @@ static inline uint64_t unix_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/* The Unix time at which CLOCK_BOOTTIME was 0. */
+static inline uint64_t booted_unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return unix_ns() - ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+}
+
 #endif

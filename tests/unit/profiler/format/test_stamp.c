@@ -106,6 +106,37 @@ static void test_stamp__counters_survive_a_merge(void **state)
 	profile_free(second);
 }
 
+/* When the machine was booted, of windows of one and of two machines, and of a profile that does not say it. */
+static void test_stamp__booted(void **state)
+{
+	static const struct {
+		uint64_t first, second, sum;
+	} rows[] = { { 5000000000, 5000000000, 5000000000 },
+		     { 5000000000, 5050000000, 5000000000 },
+		     { 5000000000, 7000000000, 0 },
+		     { 5000000000, 0, 0 },
+		     { 0, 5000000000, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct stamp *sum = stamp_new();
+
+		for (int second = 0; second < 2; second++) {
+			struct stamp *stamp = stamp_new();
+			struct profile *profile = new_profile(1000);
+
+			assert_int_equal(stamp_add_window(stamp, 1000, 3000), 0);
+			stamp_set_booted(stamp, second ? rows[i].second : rows[i].first);
+			assert_int_equal(stamp_to_notes(stamp, profile), 0);
+			assert_int_equal(stamp_from_notes(sum, profile, NULL), 0);
+			stamp_free(stamp);
+			profile_free(profile);
+		}
+		assert_int_equal(stamp_coverage(sum).booted_ns, rows[i].sum);
+		stamp_free(sum);
+	}
+}
+
 /* T of waits that are no stalls; older profiles have one T for all. */
 static void test_stamp__threshold_of_other_waits(void **state)
 {
@@ -322,6 +353,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stamp__round_trip_sums),
+		cmocka_unit_test(test_stamp__booted),
 		cmocka_unit_test(test_stamp__counters_survive_a_merge),
 		cmocka_unit_test(test_stamp__the_worst_state_stands),
 		cmocka_unit_test(test_stamp__kernel_symbols),

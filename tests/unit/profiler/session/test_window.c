@@ -14,6 +14,7 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
+#include "symbolizer/base/clock.h"
 #include "tests/unit/window_tables.h"
 
 static struct window_tables tables;
@@ -122,6 +123,7 @@ static void test_window__covers_the_duration_from_its_begin(void **state)
 	add_row(window, 1, 100);
 	profile = finish(window, stamp, ledger);
 	coverage = stamp_coverage(stamp);
+	assert_true(coverage.booted_ns > 0 && coverage.booted_ns < unix_ns());
 	assert_int_equal(profile_time_ns(profile), 1700000000000000000);
 	assert_int_equal(profile_duration_ns(profile), 2500);
 	assert_int_equal(coverage.first_ns, 1700000000000000000);

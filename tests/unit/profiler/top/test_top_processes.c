@@ -155,6 +155,52 @@ static void test_top_processes__side_by_side(void **state)
 	}
 }
 
+static void add_process(struct loaded_profiles *input, uint32_t pid, uint64_t start_ns, int64_t step_ns,
+                        int64_t load_ns)
+{
+	const struct ledger_row row = { .pid = pid, .start_ns = start_ns, .comm = (char *)"python3" };
+
+	put_row(input->ledger, "step", row, LEDGER_ONCPU, "", (uint64_t)step_ns);
+	put_row(input->ledger, "load", row, LEDGER_ONCPU, "", (uint64_t)load_ns);
+}
+
+/* A job that ends and begins anew twice, after `pause` seconds, of which each process lives ten: no process has as much as was covered. */
+static void test_top_processes__begun_anew(void **state)
+{
+	static const struct {
+		int64_t step, load; /* a second */
+		uint64_t pause;
+		bool known; /* when they began */
+		size_t told;
+	} rows[] = {
+		{ 990l * MS, 300l * MS, 0, true, 0 },  { 990l * MS, 300l * MS, 5, true, 0 },
+		{ 990l * MS, 300l * MS, 0, false, 3 }, { 700l * MS, 250l * MS, 0, true, 3 },
+		{ 700l * MS, 250l * MS, 5, true, 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		uint64_t each = 10 + rows[i].pause;
+		struct loaded_profiles input = new_input(3 * each * SECOND);
+		struct top_processes processes;
+
+		input.timeline = timeline_new(0);
+		stamp_set_booted(input.stamp, rows[i].known ? 5 * SECOND : 0);
+		for (uint32_t p = 0; p < 3; p++) {
+			uint64_t from = 100 + p * each;
+
+			run(input.timeline, "step", from, from + 10, rows[i].step);
+			run(input.timeline, "load", from, from + 10, rows[i].load);
+			add_process(&input, 7 + p, (from - 5) * SECOND, 10 * rows[i].step, 10 * rows[i].load);
+		}
+		assert_int_equal(top_processes_build(&processes, &input), 0);
+		assert_int_equal(processes.count, rows[i].told);
+		top_processes_free(&processes);
+		timeline_free(input.timeline);
+		forget(&input);
+	}
+}
+
 /* The longest of processes and classes. */
 static void test_top_processes__many(void **state)
 {
@@ -212,6 +258,7 @@ int main(void)
 		cmocka_unit_test(test_top_processes__a_loop),
 		cmocka_unit_test(test_top_processes__threads),
 		cmocka_unit_test(test_top_processes__side_by_side),
+		cmocka_unit_test(test_top_processes__begun_anew),
 		cmocka_unit_test(test_top_processes__many),
 		cmocka_unit_test(test_top_processes__lines),
 	};
