@@ -246,8 +246,7 @@ static int find_loop(struct report_view *view)
 	return err;
 }
 
-/* Of what the ledger tells. */
-static uint64_t widest_bucket(const struct report_view *view)
+uint64_t report_view_bucket(const struct report_view *view)
 {
 	uint64_t widest = TIMELINE_LEDGER_BUCKET_NS;
 
@@ -268,7 +267,7 @@ static uint64_t widest_bucket(const struct report_view *view)
 static void leave_edges_out(struct report_view *view)
 {
 	struct stamp_coverage covered = stamp_coverage(view->input->stamp);
-	uint64_t bucket = widest_bucket(view), begin = view->begin_ns, end = view->end_ns;
+	uint64_t bucket = report_view_bucket(view), begin = view->begin_ns, end = view->end_ns;
 	bool wide = bucket > TIMELINE_LEDGER_BUCKET_NS;
 
 	if (covered.first_ns > begin && covered.first_ns - begin < bucket)

@@ -62,6 +62,9 @@ bool report_view_is_time(const struct report_view *view, const struct timeline_l
  * quarter of their usual number. *there: the caller frees it. 0 or -ENOMEM. */
 int report_view_there(bool **there, const struct report_view *view, const struct report_series *series);
 
+/* The width of the widest buckets of what the ledger tells; TIMELINE_LEDGER_BUCKET_NS or more. */
+uint64_t report_view_bucket(const struct report_view *view);
+
 /* The sum of the lanes that are wanted. As report_series_new(). */
 int report_view_sum(struct report_series *series, const struct report_view *view, uint64_t begin_ns,
                     uint64_t end_ns, uint64_t step_ns, report_wants_fn wants, const void *ctx);

@@ -77,6 +77,29 @@ static void test_report_away__at_both_ends(void **state)
 	expect(&away, 45, 60, 15, 1);
 }
 
+/* Threads that end and begin in the middle of a second, whose last and first time is told in two of them, as the ledger is read in between. */
+static void test_report_away__in_the_middle_of_seconds(void **state)
+{
+	struct run run = a_recording(false);
+	struct report_away away;
+
+	(void)state;
+	assert_int_equal(stamp_add_window(run.input.stamp, T0, T0 + 75 * SECOND + 300 * MS), 0);
+	there(&run, 0, 20);
+	seconds(&run, TIMELINE_ONCPU, "train_step", 20, 21, (int64_t)(600 * MS));
+	seconds(&run, TIMELINE_STEPS, "train_step", 20, 21, 6);
+	seconds(&run, TIMELINE_ONCPU, "train_step", 21, 22, (int64_t)(50 * MS));
+	seconds(&run, TIMELINE_STEPS, "train_step", 21, 22, 1);
+	seconds(&run, TIMELINE_ONCPU, "train_step", 44, 45, (int64_t)(300 * MS));
+	there(&run, 45, 60);
+	away = away_of(&run);
+	assert_int_equal(away.count, 2);
+	/* From 20.65 to 44.7, and from 60 to the recording's end. */
+	assert_in_range(away.begin_ns, T0 + 20640 * MS, T0 + 20660 * MS);
+	assert_in_range(away.end_ns, T0 + 44690 * MS, T0 + 44710 * MS);
+	assert_in_range(away.ns, 39340 * MS, 39360 * MS);
+}
+
 static void test_report_away__steps_or_waits_go_on(void **state)
 {
 	struct run run = a_recording(false);
@@ -149,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_report_away__a_restart),
 		cmocka_unit_test(test_report_away__at_both_ends),
+		cmocka_unit_test(test_report_away__in_the_middle_of_seconds),
 		cmocka_unit_test(test_report_away__steps_or_waits_go_on),
 		cmocka_unit_test(test_report_away__what_cannot_be_told),
 		cmocka_unit_test(test_report_away__words),
