@@ -33,11 +33,12 @@ static bool has_steps(const struct steps *steps, size_t second)
 	return second < steps->count.n && steps->count.v[second] > 0;
 }
 
-/* By their time; or steps come, however little of the loop's time they have by then. */
+/* By their time, of which there is some; or steps come, however little of the loop's time they have by then. */
 static bool are_there(const struct steps *steps, size_t second)
 {
 	return second >= steps->open || second >= steps->threads.n ||
-	       steps->threads.v[second] >= steps->least || has_steps(steps, second) ||
+	       (steps->threads.v[second] > 0 && steps->threads.v[second] >= steps->least) ||
+	       has_steps(steps, second) ||
 	       (second > 0 && has_steps(steps, second - 1) && has_steps(steps, second + 1));
 }
 

@@ -34,7 +34,10 @@ static void steps_text(FILE *out, const struct report_ranking *ranking)
 
 	if (before < 0 || during < 0)
 		return;
-	if (fabs(during - before) < STEPS_DIFFER * before)
+	if (before <= 0 && during > 0)
+		fprintf(out, ", and %s came %s times a second, not once before", ranking->steps,
+		        report_rate_text(now, during));
+	else if (fabs(during - before) < STEPS_DIFFER * before)
 		fprintf(out, "; %s came as often as before", ranking->steps);
 	else
 		fprintf(out, ", and %s came %s times a second instead of %s", ranking->steps,
@@ -49,7 +52,8 @@ static void incident_text(FILE *out, const struct report_ranking *ranking)
 	fprintf(out, "From %s on, for %s%s, ", report_moment_text(at, ranking->begin_ns),
 	        report_duration_text(length, (double)(ranking->end_ns - ranking->begin_ns)),
 	        ranking->goes_on ? " so far" : "");
-	if (ranking->by_steps) {
+	/* As it was seen while it went on; since then another class may be that of the steps, which was not there before. */
+	if (ranking->by_steps && ranking->steps_before > 0 && ranking->steps_during >= 0) {
 		fprintf(out,
 		        "%s came %s times a second instead of %s; the time that tagged threads lost %s "
 		        "(%.2f threads, usually %.2f). ",
