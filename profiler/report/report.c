@@ -96,6 +96,27 @@ static const char *const by_family[FAMILIES] = {
 	[FAMILY_UNKNOWN] = "unknown",
 };
 
+/* Of what the loop waits for all the time, which may be as it should. */
+static const struct {
+	const char *wait, *verdict;
+} by_wait[] = {
+	{ "lock", "the loop waits for another thread" },
+	{ "pipe", "the loop waits for another process" },
+	{ "child", "the loop waits for another process" },
+	{ "poll", "the loop waits for others" },
+	{ "socket", "the loop waits for a peer" },
+	{ "sleep", "the loop sleeps" },
+	{ "stopped", "the loop is stopped" },
+};
+
+static const char *wait_verdict(const char *wait)
+{
+	for (size_t i = 0; i < sizeof(by_wait) / sizeof(by_wait[0]); i++)
+		if (!strcmp(by_wait[i].wait, wait))
+			return by_wait[i].verdict;
+	return "the loop waits";
+}
+
 static const char *verdict_of(const struct report *report)
 {
 	const struct report_cause *told = report_telling_signal(report);
@@ -111,6 +132,8 @@ static const char *verdict_of(const struct report *report)
 			return by_signal[i].verdict;
 	if (report_is_fault(report->ranking.primary->name))
 		return "device fault";
+	if (report_primary_is_wait(&report->ranking))
+		return wait_verdict(report->ranking.primary->name);
 	/* Nothing tells whether it is slower, and that the loop waits for it is what it is for. */
 	if (report->ranking.mode == REPORT_STEADY && report->ranking.primary->family == FAMILY_GPU)
 		return report_primary_is_bound(&report->ranking) ? "GPU-bound" : "GPU";

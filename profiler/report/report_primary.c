@@ -138,16 +138,23 @@ static const struct report_cause *largest_but_gpu(const struct report_ranking *r
 	return NULL;
 }
 
-/* Of waits that others end, not of those for a time. */
-static const struct report_cause *largest_wait_of_loop(const struct report_ranking *ranking)
+/* A program chose how long it sleeps, and someone stopped it. */
+static bool is_chosen(const struct report_cause *cause)
+{
+	return !strcmp(cause->name, "sleep") || !strcmp(cause->name, "stopped");
+}
+
+/* `or_chosen`: not only of waits that others end. */
+static const struct report_cause *largest_wait_of_loop(const struct report_ranking *ranking, double least,
+                                                       bool or_chosen)
 {
 	const struct report_cause *most = NULL;
 
 	for (size_t i = 0; i < ranking->count; i++) {
 		const struct report_cause *cause = &ranking->causes[i];
 
-		if (cause->indirect && cause->of_loop >= DIRECT_LEAST && strcmp(cause->name, "sleep") != 0 &&
-		    strcmp(cause->name, "stopped") != 0 && (!most || cause->of_loop > most->of_loop))
+		if (cause->indirect && cause->of_loop >= least && (or_chosen || !is_chosen(cause)) &&
+		    (!most || cause->of_loop > most->of_loop))
 			most = cause;
 	}
 	return most;
@@ -159,17 +166,23 @@ void report_primary_choose_steady(struct report_ranking *out, const struct repor
 
 	report_causes_share(out->causes, out->count, view);
 	out->primary = largest_steady(out, true);
-	wait = largest_wait_of_loop(out);
+	wait = largest_wait_of_loop(out, DIRECT_LEAST, false);
 	if (out->primary && wait &&
 	    out->primary->score < DIRECT_LEAST * (out->primary->score + wait->of_loop))
 		out->primary = wait;
+	if (!out->primary)
+		out->primary = largest_wait_of_loop(out, STEADY_LEAST, true);
 	out->beside_gpu = NULL;
 	if (out->primary && out->primary->family == FAMILY_GPU)
 		out->beside_gpu = largest_but_gpu(out);
-	if (out->primary)
-		return;
-	out->mode = REPORT_NOTHING;
-	out->unfelt = largest_steady(out, false);
+	out->unfelt = !out->primary || out->primary->indirect ? largest_steady(out, false) : NULL;
+	if (!out->primary)
+		out->mode = REPORT_NOTHING;
+}
+
+bool report_primary_is_wait(const struct report_ranking *ranking)
+{
+	return ranking->mode == REPORT_STEADY && ranking->primary && ranking->primary->indirect;
 }
 
 const struct report_cause *report_primary_wait(const struct report_ranking *ranking)

@@ -10,7 +10,7 @@
 
 /* Of an incident; causes and signals are sorted. */
 void report_primary_choose(struct report_ranking *out);
-/* Of a run that is slow all the time: scores are shares of the ledger then. */
+/* Of a run that is slow all the time: scores are shares of the ledger then. Where no stall took enough, what the loop waits for most is the cause. */
 void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view);
 
 /* Where no stall is to blame: the wait for others that took most, if a stall that took as much would be. NULL: there is none. */
@@ -18,6 +18,9 @@ const struct report_cause *report_primary_wait(const struct report_ranking *rank
 
 /* Whether the steady run's primary cause is a GPU's that takes 30 % of the time, and more than anything else. */
 bool report_primary_is_bound(const struct report_ranking *ranking);
+
+/* Whether the steady run's primary cause is what the loop waits for, which may be as it should. */
+bool report_primary_is_wait(const struct report_ranking *ranking);
 
 /* What the incident's primary cause took beyond what is usual; without one, the incident. */
 double report_incident_ns(const struct report_ranking *ranking);

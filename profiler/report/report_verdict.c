@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
-#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -19,9 +18,9 @@
 #include "profiler/report/report_causes.h"
 #include "profiler/report/report_chain.h"
 #include "profiler/report/report_evidence.h"
+#include "profiler/report/report_loop_text.h"
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_words.h"
-#include "profiler/top/top_inherited_text.h"
 
 #define CELL_BYTES   256
 #define STEPS_DIFFER 0.05 /* of their rate, for them to have slowed down */
@@ -172,20 +171,40 @@ static void gpu_text(FILE *out, const struct report_ranking *ranking)
 	part_text(out, other);
 }
 
+/* Beside what the loop waits for. */
+static void unfelt_text(FILE *out, const struct report_ranking *ranking)
+{
+	const struct report_cause *unfelt = ranking->unfelt;
+	char text[CELL_BYTES];
+
+	if (unfelt)
+		fprintf(out,
+		        ". Besides, %s (%s) took %.1f %% of the tagged threads' wall time, but cost the loop "
+		        "%.1f %% of its time at most",
+		        report_cause_text(text, sizeof(text), unfelt), report_cause_words(unfelt->name),
+		        unfelt->share * 100, unfelt->felt * 100);
+}
+
 static void steady_verdict(FILE *out, const struct report *report)
 {
 	const struct report_cause *primary = report->ranking.primary;
 	char text[CELL_BYTES];
 
-	fprintf(out, "%s. Verdict: %s. %s (%s) took ",
+	fprintf(out, "%s. Verdict: %s%s. %s (%s) took ",
 	        report->ranking.steps_left_out ? "Steps came more slowly for a while, which no wait "
 	                                         "explains; this was so all the time"
 	                                       : "Nothing stands out in time: it was like this all the time",
-	        report->verdict, report_cause_text(text, sizeof(text), primary),
+	        report->verdict,
+	        report_primary_is_wait(&report->ranking) ? ", which need not be a fault" : "",
+	        report_cause_text(text, sizeof(text), primary),
 	        report_cause_words(report_primary_name(report)));
-	part_text(out, primary);
+	if (report_primary_is_wait(&report->ranking))
+		fprintf(out, "%.1f %% of the loop's time", primary->of_loop * 100);
+	else
+		part_text(out, primary);
 	inherited_text(out, report);
 	gpu_text(out, &report->ranking);
+	unfelt_text(out, &report->ranking);
 	fputc('.', out);
 }
 
@@ -215,99 +234,6 @@ static void users_text(FILE *out, const struct report *report)
 	fputc('.', out);
 }
 
-/* Whether the verdict has said already for what that class waited through others. */
-static bool chain_is_told(const struct report *report, const char *class)
-{
-	const struct report_chains *chains = report->paths ? &report->paths->chains : NULL;
-
-	return report->ranking.primary && chains && chains->count && !strcmp(chains->chain[0].class, class);
-}
-
-/* From which part of the loop's time on it is told what it lost. */
-#define LOOP_LEAST 0.05
-
-static int64_t loop_wall_ns(const struct report *report)
-{
-	int64_t ns = 0;
-
-	for (size_t i = 0; i < report->classes.count; i++)
-		if (report_loop_has(&report->loop, report->classes.rows[i].name))
-			ns = saturating_add(ns, report->classes.rows[i].wall_ns);
-	return ns;
-}
-
-/* The column that took most of what the class lost. */
-static size_t worst_column(const struct loaded_classes *classes, const struct loaded_class *row)
-{
-	size_t worst = 1; /* the first is the time on a CPU */
-
-	for (size_t i = 2; i < classes->column_count; i++)
-		if (row->ns[i] > row->ns[worst])
-			worst = i;
-	return worst;
-}
-
-/* Which of the loop's classes lost most, and which nearly as much. */
-static void loop_text(FILE *out, const struct report *report)
-{
-	const struct loaded_classes *classes = &report->classes;
-	double wall_ns = (double)loop_wall_ns(report);
-	char lost[TEXT_DURATION_BYTES], most[TEXT_DURATION_BYTES];
-	int64_t first_ns = 0;
-	size_t told = 0;
-
-	/* The one that lost most comes first. */
-	for (size_t i = 0; i < classes->count && told < 2; i++) {
-		const struct loaded_class *row = &classes->rows[i];
-		size_t column = worst_column(classes, row);
-
-		if (!report_loop_has(&report->loop, row->name))
-			continue;
-		if ((double)row->lost_ns < LOOP_LEAST * wall_ns || row->lost_ns <= 0 ||
-		    row->lost_ns < first_ns / 2)
-			break;
-		fprintf(out,
-		        told ? "; then %s: %s (%.1f %%), of it %s %s"
-		             : " Of the loop's time %s lost most: %s off the CPU (%.1f %%), of it %s %s",
-		        row->name, text_short_duration(lost, (uint64_t)row->lost_ns),
-		        100 * (double)row->lost_ns / wall_ns,
-		        text_short_duration(most, (uint64_t)row->ns[column]), classes->columns[column]);
-		first_ns = told++ ? first_ns : row->lost_ns;
-	}
-	if (told)
-		fputc('.', out);
-}
-
-static void wait_text(FILE *out, const struct report *report)
-{
-	const struct report_wait *wait = &report->wait;
-	char blocked[TEXT_DURATION_BYTES], there[TEXT_DURATION_BYTES], ended[CELL_BYTES];
-
-	top_waker_text(ended, sizeof(ended), &report->wakers, wait->waker, wait->waker_ns, wait->line_ns,
-	               true);
-	fprintf(out, " %s%s was blocked for %s without a stall, %.1f %% of the loop's time",
-	        report->ranking.mode == REPORT_SPIKE ? "In the whole recording " : "", wait->class,
-	        text_short_duration(blocked, (uint64_t)wait->ns), 100 * wait->share);
-	if (*wait->line)
-		fprintf(out, ": for %s of it by %s%s%s%s, %sat %s",
-		        text_short_duration(there, (uint64_t)wait->line_ns), wait->kind,
-		        wait->gil ? " (the GIL)" : "", *ended ? ", " : "", ended,
-		        wait->gil ? "for example " : "", wait->line);
-	fputc('.', out);
-	if (wait->chain.ns > 0 && !chain_is_told(report, wait->class)) {
-		fprintf(out, " %s of that: ", text_short_duration(there, (uint64_t)wait->chain.ns));
-		report_chain_text(out, &wait->chain);
-		fputc('.', out);
-	}
-}
-
-/* Whether the loop's waits that are no stalls are told: always, but for an incident that took more than they did. */
-static bool tells_waits(const struct report *report)
-{
-	return report->wait.class && (report->ranking.mode != REPORT_SPIKE ||
-	                              (double)report->wait.ns > report_incident_ns(&report->ranking));
-}
-
 /* Whether there are tags that the ranking does not look at: those of processes, where some are pushed. */
 static bool has_left_out(const struct report *report)
 {
@@ -319,6 +245,8 @@ static bool has_left_out(const struct report *report)
 	}
 	return base && pushed;
 }
+
+#define UNJUDGED_LEAST 0.05 /* of the threads' time */
 
 /* The part of the threads' time that nobody judges: where nothing pushes tags each thread of a process waits under its tag, those that
  * idle, too. What sleeps for a time does as it was told. 0: tags are pushed, or they waited little. */
@@ -336,7 +264,7 @@ static double unjudged_part(const struct report *report)
 		    strcmp(row->cause, "stopped") != 0)
 			blocked += (double)row->ns;
 	}
-	return wall > 0 && blocked >= LOOP_LEAST * wall ? blocked / wall : 0;
+	return wall > 0 && blocked >= UNJUDGED_LEAST * wall ? blocked / wall : 0;
 }
 
 /* No stretch stands out, and nothing that could be to blame took much of the time. */
@@ -414,7 +342,7 @@ char *report_verdict_text(const struct report *report)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	bool waits = tells_waits(report);
+	bool waits = report_loop_tells_waits(report);
 
 	if (!out)
 		return NULL;
@@ -426,9 +354,9 @@ char *report_verdict_text(const struct report *report)
 		no_verdict(out, report, waits);
 	whole_text(out, &report->ranking);
 	users_text(out, report);
-	loop_text(out, report);
+	report_loop_lost_text(out, report);
 	if (waits)
-		wait_text(out, report);
+		report_loop_wait_text(out, report);
 	if (report->has_timeline)
 		faults_text(out, report);
 	if (report->ranking.away.ns) {

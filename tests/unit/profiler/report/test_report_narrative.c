@@ -339,6 +339,34 @@ static void test_report_narrative__waits_for_others_all_the_time(void **state)
 	free(text);
 }
 
+/* A loop with ids, which waits for a lock all the time, beside a backup that it does not feel. */
+static void test_report_narrative__what_a_loop_waits_for(void **state)
+{
+	struct ledger_row tag = { .tag = (char *)"train_step",
+		                  .class = (char *)"train_step",
+		                  .cause = (char *)"",
+		                  .device = (char *)"",
+		                  .ns = 1 };
+	char *text;
+
+	(void)state;
+	for (tag.id = 1; tag.id <= 800; tag.id++)
+		assert_int_equal(ledger_add(input.ledger, &tag), 0);
+	seconds(TIMELINE_STEPS, 0, 20, 40);
+	spent("train_step", LEDGER_ONCPU, "", 9 * (int64_t)SECOND);
+	spent("train_step", LEDGER_BLOCKED, "lock", 1100 * (int64_t)MS);
+	spent("backup", LEDGER_STALL, "block_io", 5 * (int64_t)SECOND);
+	text = report_in(REPORT_JSON, NULL);
+	expect(text, "\"verdict\": \"the loop waits for another thread\"");
+	expect(text,
+	       "Verdict: the loop waits for another thread, which need not be a fault. lock (waiting for "
+	       "another thread (a lock, a queue)) took 5.5 % of the loop's time. Besides, block_io "
+	       "(waiting for requests of a disk) took 19.9 % of the tagged threads' wall time, but cost "
+	       "the loop 5.5 % of its time at most.");
+	expect(text, "Tag the thread that is waited for, so that its own waits are seen.");
+	free(text);
+}
+
 /* Little of all the time is nothing to tell of. */
 static void test_report_narrative__few_waits_for_others(void **state)
 {
@@ -577,6 +605,7 @@ int main(void)
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__waits_for_others_all_the_time, begin,
 		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__what_a_loop_waits_for, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__few_waits_for_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__waits_that_nobody_judges, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__bound_by_the_gpu, begin, end),

@@ -234,7 +234,8 @@ static void test_report_primary__a_wait_beside_little_else(void **state)
 		const char *wait;
 		int64_t runqueue_ms;
 		const char *primary;
-	} cases[] = { { "poll", 600, "poll" }, { "poll", 2000, "runqueue" }, { "sleep", 600, "runqueue" } };
+	} cases[] = { { "poll", 600, "poll" }, { "poll", 2000, "runqueue" }, { "sleep", 600, "runqueue" },
+		      { "poll", 0, "poll" },   { "socket", 100, "socket" },  { "sleep", 0, "sleep" } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -248,6 +249,30 @@ static void test_report_primary__a_wait_beside_little_else(void **state)
 		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
 		assert_int_equal(ranking.mode, REPORT_STEADY);
 		assert_string_equal(ranking.primary->name, cases[i].primary);
+		assert_int_equal(report_primary_is_wait(&ranking), !strcmp(cases[i].primary, cases[i].wait));
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+}
+
+/* A twentieth of the loop's time, and less. */
+static void test_report_primary__a_wait_alone(void **state)
+{
+	static const struct {
+		int64_t ms;
+		enum report_mode mode;
+	} cases[] = { { 400, REPORT_STEADY }, { 200, REPORT_NOTHING } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct report_ranking ranking;
+		struct run run = usual();
+
+		tags(&run, "train_step", 1, 500);
+		seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+		row(&run, "train_step", false, LEDGER_BLOCKED, "lock", cases[i].ms * (int64_t)MS);
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, cases[i].mode);
 		report_ranking_free(&ranking);
 		end(&run);
 	}
@@ -264,6 +289,7 @@ int main(void)
 		cmocka_unit_test(test_report_primary__a_hint_stays),
 		cmocka_unit_test(test_report_primary__the_whole_tells_more),
 		cmocka_unit_test(test_report_primary__a_wait_beside_little_else),
+		cmocka_unit_test(test_report_primary__a_wait_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
