@@ -126,7 +126,7 @@ static const char *verdict_of(const struct report *report)
 	if (report->ranking.mode == REPORT_NOTHING)
 		return "nothing";
 	if (!report->ranking.primary)
-		return "unknown";
+		return report->ranking.oncpu.class ? "more CPU time" : "unknown";
 	for (size_t i = 0; told && i < sizeof(by_signal) / sizeof(by_signal[0]); i++)
 		if (!strcmp(by_signal[i].signal, told->name))
 			return by_signal[i].verdict;

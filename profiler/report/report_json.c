@@ -96,6 +96,21 @@ static void write_window(struct json_writer *json, const struct report *report)
 	write_others(json, ranking);
 }
 
+/* null: of no class. */
+static void write_oncpu(struct json_writer *json, const struct report_oncpu *oncpu)
+{
+	json_key(json, "on_cpu");
+	if (!oncpu->class) {
+		json_string(json, NULL);
+		return;
+	}
+	json_object_begin(json);
+	json_member_string(json, "class", oncpu->class);
+	member_double(json, "ns_before", oncpu->before_ns);
+	member_double(json, "ns_during", oncpu->during_ns);
+	json_object_end(json);
+}
+
 static void write_steps(struct json_writer *json, const struct report *report)
 {
 	const struct loaded_class *class = report->steps;
@@ -114,6 +129,7 @@ static void write_steps(struct json_writer *json, const struct report *report)
 		member_known(json, "a_second_before", report->ranking.steps_before);
 		member_known(json, "a_second_during", report->ranking.steps_during);
 		member_double(json, "z", report->ranking.steps_z);
+		write_oncpu(json, &report->ranking.oncpu);
 	}
 	json_object_end(json);
 }

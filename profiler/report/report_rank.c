@@ -13,6 +13,7 @@
 #include "profiler/report/report_away.h"
 #include "profiler/report/report_causes.h"
 #include "profiler/report/report_incident.h"
+#include "profiler/report/report_oncpu.h"
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_view.h"
 
@@ -421,6 +422,8 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = report_primary_choose_whole(ranking, &rank.view);
 	if (!err && !hint && report_primary_is_whole(ranking, &rank.view))
 		err = rank_whole(&rank);
+	if (!err)
+		err = report_oncpu_find(ranking, &rank.view, rank.has_other ? &rank.other : NULL);
 	if (!err)
 		err = report_away_find(&ranking->away, &rank.view);
 	report_series_free(&rank.fine);

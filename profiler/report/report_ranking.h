@@ -58,6 +58,12 @@ struct report_away {
 	bool blind; /* no waits that are no stalls are in the timeline */
 };
 
+/* The class whose work grew where steps came more slowly (report_oncpu.h). */
+struct report_oncpu {
+	const char *class;           /* NULL: there is none */
+	double before_ns, during_ns; /* on a CPU for each step */
+};
+
 enum report_mode {
 	REPORT_NOTHING, /* no stall is to blame */
 	REPORT_SPIKE,
@@ -100,6 +106,7 @@ struct report_ranking {
 	struct report_cause whole;
 	bool whole_is_usual; /* half of that and more came at its usual rate, not in stretches that stand out */
 	struct report_spins spins;    /* what threads waited on a CPU in all */
+	struct report_oncpu oncpu;    /* of an incident by steps */
 	struct report_away away;      /* when the tagged threads were not there */
 	struct report_series symptom; /* by RANK_WIDE_NS */
 };

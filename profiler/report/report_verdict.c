@@ -19,6 +19,7 @@
 #include "profiler/report/report_chain.h"
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_loop_text.h"
+#include "profiler/report/report_oncpu.h"
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_words.h"
 
@@ -98,16 +99,21 @@ static void inherited_text(FILE *out, const struct report *report)
 
 static void no_cause_text(FILE *out, const struct report_ranking *ranking)
 {
-	if (!ranking->by_steps)
+	bool waited = ranking->during >= MUCH_WAITED;
+
+	if (!ranking->by_steps) {
 		fputs("No single cause took much of it.", out);
-	else if (ranking->during < MUCH_WAITED)
-		fputs("No wait grew: the threads ran longer themselves, with more to do, on slower CPUs, or "
-		      "spinning for a GPU or other ranks.",
-		      out);
+		return;
+	}
+	fputs(waited ? "No wait grew beyond what threads waited before it, too: " : "No wait grew: ", out);
+	if (ranking->oncpu.class)
+		report_oncpu_text(out, ranking);
+	else if (!waited)
+		fputs("the threads ran longer themselves", out);
+	if (ranking->oncpu.class || !waited)
+		fputs(", with more to do, on slower CPUs, or spinning for a GPU or other ranks.", out);
 	else
-		fputs("No wait grew beyond what threads waited before it, too: compare it with a run that "
-		      "was well (--baseline).",
-		      out);
+		fputs("compare it with a run that was well (--baseline).", out);
 }
 
 static void spike_verdict(FILE *out, const struct report *report)
@@ -142,6 +148,11 @@ static void spike_verdict(FILE *out, const struct report *report)
 		        report->paths->path[0].own);
 	inherited_text(out, report);
 	fputc('.', out);
+	if (ranking->oncpu.class) {
+		fputs(" Besides, ", out);
+		report_oncpu_text(out, ranking);
+		fputc('.', out);
+	}
 }
 
 /* How much of what a cause took of a whole run: of all threads' time, or of the loop's where it took more of that. */

@@ -151,6 +151,9 @@ static void test_report_narrative__less_time_lost(void **state)
 	(void)state;
 	expect(text, "the time that tagged threads lost went down (0.11 threads, usually 0.50)");
 	expect(text, "0.50 threads before (sigma 0.03), 0.11 during, 15.5 sigmas less: 1.55 s less in all.");
+	expect(text,
+	       "No wait grew: each train\\_step ran 25.0 ms on a CPU instead of 8.33 ms, with more to do");
+	expect(text, "See with a profiler of CPUs (perf, py-spy) what train\\_step computed");
 	free(text);
 }
 
