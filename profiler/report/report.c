@@ -216,6 +216,8 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 	if (!err)
 		err = report_loop_find(&report->loop, input, &report->classes, report->steps);
 	if (!err)
+		err = report_jobs_find(&report->jobs, input, report->steps ? report->steps->name : NULL);
+	if (!err && !report->jobs.ranks)
 		err = report_last_rank_find(
 		        &report->last_rank, input->ledger, &report->loop, &report->ranking.spins,
 		        report->steps && has_collectives(input) ? report->steps->name : NULL);

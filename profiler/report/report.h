@@ -15,6 +15,7 @@
 
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_wakers.h"
+#include "profiler/report/report_jobs.h"
 #include "profiler/report/report_path.h"
 #include "profiler/report/report_rank.h"
 #include "profiler/report/report_users.h"
@@ -36,7 +37,8 @@ struct report {
 	struct report_user users[REPORT_USERS_MAX];
 	size_t user_count;
 	struct loaded_users whole_users; /* in all of the recording */
-	struct report_last_rank last_rank;
+	struct report_jobs jobs;
+	struct report_last_rank last_rank; /* of one job */
 	struct loaded_wakers wakers;
 	struct report_wait wait;    /* what the loop waits for that is no stall */
 	struct report_paths *paths; /* of the primary cause; NULL: there is none */

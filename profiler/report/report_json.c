@@ -111,6 +111,32 @@ static void write_oncpu(struct json_writer *json, const struct report_oncpu *onc
 	json_object_end(json);
 }
 
+/* null: the steps are of one job, as far as is known. */
+static void write_jobs(struct json_writer *json, const struct report_jobs *jobs)
+{
+	json_key(json, "side_by_side");
+	if (!jobs->n) {
+		json_string(json, NULL);
+		return;
+	}
+	json_object_begin(json);
+	json_member_u64(json, "processes", jobs->n);
+	json_member_u64(json, "ranks", jobs->ranks);
+	json_key(json, "slowest");
+	json_array_begin(json);
+	for (size_t i = 0; i < jobs->shown; i++) {
+		json_object_begin(json);
+		json_member_string(json, "comm", jobs->job[i].process->comm);
+		json_member_u64(json, "pid", jobs->job[i].process->pid);
+		json_member_u64(json, "tags", jobs->job[i].steps);
+		json_member_i64(json, "p50_ns", jobs->job[i].p50_ns);
+		json_member_i64(json, "p99_ns", jobs->job[i].p99_ns);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_object_end(json);
+}
+
 static void write_steps(struct json_writer *json, const struct report *report)
 {
 	const struct loaded_class *class = report->steps;
@@ -130,6 +156,7 @@ static void write_steps(struct json_writer *json, const struct report *report)
 		member_known(json, "a_second_during", report->ranking.steps_during);
 		member_double(json, "z", report->ranking.steps_z);
 		write_oncpu(json, &report->ranking.oncpu);
+		write_jobs(json, &report->jobs);
 	}
 	json_object_end(json);
 }

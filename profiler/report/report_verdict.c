@@ -370,6 +370,11 @@ char *report_verdict_text(const struct report *report)
 		report_loop_wait_text(out, report);
 	if (report->has_timeline)
 		faults_text(out, report);
+	if (report->jobs.n) {
+		fputc(' ', out);
+		report_jobs_text(out, &report->jobs, report->steps->name);
+		fputc('.', out);
+	}
 	if (report->ranking.away.ns) {
 		fputc(' ', out);
 		report_away_text(out, &report->ranking.away);
