@@ -35,7 +35,7 @@ static void test_top_inherited_text__very_many(void **state)
 {
 	struct top_inherited parts[200];
 	const struct top_code code = { .inherited = parts, .n_inherited = 200, .ns = 200 * MS };
-	char text[256], names[200][8];
+	char text[256], names[200][16];
 
 	(void)state;
 	for (int i = 0; i < 200; i++) {
