@@ -195,7 +195,8 @@ static void wait_inside(int ready)
 
 static int make_groups(void **state)
 {
-	char mount[256], byte;
+	char mount[256], path[sizeof(groups.path[0])], byte;
+	size_t length;
 	struct stat st;
 	int ready[2];
 
@@ -203,12 +204,11 @@ static int make_groups(void **state)
 	memset(&groups, 0, sizeof(groups));
 	if (geteuid() || !find_mount(mount, sizeof(mount)))
 		return 0;
+	length = (size_t)snprintf(path, sizeof(path), "%s/stallprof-tracer.%d", mount, getpid());
 	for (int i = 0; i < GROUPS; i++) {
 		if (i)
-			snprintf(groups.path[i], sizeof(groups.path[i]), "%s/%d", groups.path[i - 1], i);
-		else
-			snprintf(groups.path[i], sizeof(groups.path[i]), "%s/stallprof-tracer.%d", mount,
-			         getpid());
+			length += (size_t)snprintf(path + length, sizeof(path) - length, "/%d", i);
+		memcpy(groups.path[i], path, sizeof(path));
 		if (mkdir(groups.path[i], 0755) || stat(groups.path[i], &st))
 			return 0;
 		groups.id[i] = st.st_ino;
