@@ -243,6 +243,28 @@ static inline void window_end(struct made *made, struct made_window *window)
 	profile_free(window->profile);
 }
 
+/* Adds what the `w`th window has besides. */
+typedef void (*made_fill)(struct made_window *window, int w, const void *ctx);
+
+#define MADE_WINDOWS 12
+
+/* A folder of MADE_WINDOWS windows of a loop that reads for 20 ms in each, and does what `fill` says. */
+static inline void made_loop(struct made *made, made_fill fill, const void *ctx)
+{
+	struct made_window window;
+
+	made_begin(made);
+	for (int w = 0; w < MADE_WINDOWS; w++) {
+		window_begin(made, &window);
+		window_wait(&window, &(struct made_wait){ .function = "read_batch",
+		                                          .tag = "train_step",
+		                                          .stall = "block_io",
+		                                          .ns = 20 * MADE_MS });
+		fill(&window, w, ctx);
+		window_end(made, &window);
+	}
+}
+
 /* --- a comparison ----------------------------------------------------------------------------------------- */
 
 struct compared {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "profiler/cli/agent_reports.h"
+#include "tests/unit/own_folder.h"
 
 static void test_agent_reports__its_own_files(void **state)
 {
@@ -44,22 +45,10 @@ static void test_agent_reports__files_of_others(void **state)
 
 /* --- which are removed -------------------------------------------------------------------------------------- */
 
-static char dir[64];
-
 static int make_dir(void **state)
 {
 	(void)state;
-	snprintf(dir, sizeof(dir), "/tmp/stallprof-reports-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	return system(command);
+	return own_folder_make("reports");
 }
 
 static const char *path_of(const char *name)

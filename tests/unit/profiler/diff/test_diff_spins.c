@@ -1,37 +1,30 @@
 /* Tests of diff.h: waits for a GPU that keep their CPU. */
 #include "tests/unit/diff_fixture.h"
 
-#define WINDOWS 12
+struct gpu_times {
+	int64_t spins_ms, copies_ms;
+};
 
 /* The loop spins so long a second in a call of the driver's, and in another one that copies. */
-static void with_gpu(struct made *made, int64_t spins_ms, int64_t copies_ms)
+static void fill(struct made_window *window, int w, const void *ctx)
 {
-	struct made_window window;
+	const struct gpu_times *times = ctx;
 
-	made_begin(made);
-	for (int w = 0; w < WINDOWS; w++) {
-		window_begin(made, &window);
-		window_wait(&window, &(struct made_wait){ .function = "read_batch",
-		                                          .tag = "train_step",
-		                                          .stall = "block_io",
-		                                          .ns = 20 * MADE_MS });
-		window_wait(&window, &(struct made_wait){ .function = "cuStreamSynchronize",
-		                                          .tag = "train_step",
-		                                          .stall = "gpu_sync",
-		                                          .on_cpu = true,
-		                                          .ns = (spins_ms + w % 3) * MADE_MS });
-		window_wait(&window, &(struct made_wait){ .function = "cuMemcpyHtoD_v2",
-		                                          .tag = "train_step",
-		                                          .stall = "gpu_sync",
-		                                          .on_cpu = true,
-		                                          .ns = copies_ms * MADE_MS });
-		window_wait(&window, &(struct made_wait){ .function = "decode",
-		                                          .tag = "train_step",
-		                                          .stall = "block_io",
-		                                          .on_cpu = true,
-		                                          .ns = copies_ms * MADE_MS });
-		window_end(made, &window);
-	}
+	window_wait(window, &(struct made_wait){ .function = "cuStreamSynchronize",
+	                                         .tag = "train_step",
+	                                         .stall = "gpu_sync",
+	                                         .on_cpu = true,
+	                                         .ns = (times->spins_ms + w % 3) * MADE_MS });
+	window_wait(window, &(struct made_wait){ .function = "cuMemcpyHtoD_v2",
+	                                         .tag = "train_step",
+	                                         .stall = "gpu_sync",
+	                                         .on_cpu = true,
+	                                         .ns = times->copies_ms * MADE_MS });
+	window_wait(window, &(struct made_wait){ .function = "decode",
+	                                         .tag = "train_step",
+	                                         .stall = "block_io",
+	                                         .on_cpu = true,
+	                                         .ns = times->copies_ms * MADE_MS });
 }
 
 static void test_diff_spins__are_waits(void **state)
@@ -40,17 +33,17 @@ static void test_diff_spins__are_waits(void **state)
 	struct made base, slower;
 
 	(void)state;
-	with_gpu(&base, 100, 50);
-	with_gpu(&slower, 300, 90);
+	made_loop(&base, fill, &(struct gpu_times){ .spins_ms = 100, .copies_ms = 50 });
+	made_loop(&slower, fill, &(struct gpu_times){ .spins_ms = 300, .copies_ms = 90 });
 	compare(&found, (struct diff_task){ .place = { base.path, slower.path }, .by = TOP_BY_STALL },
 	        "stall:gpu_sync:+10%");
 	assert_int_equal(compared_row(&found, "gpu_sync")->verdict, DIFF_WORSE);
 	assert_int_equal(
 	        (int64_t)(diff_points_sum(&compared_row(&found, "gpu_sync")->points[0]) / MADE_MS + 0.5),
-	        101 * WINDOWS);
+	        101 * MADE_WINDOWS);
 	assert_int_equal(
 	        (int64_t)(diff_points_sum(&compared_row(&found, "gpu_sync")->points[1]) / MADE_MS + 0.5),
-	        301 * WINDOWS);
+	        301 * MADE_WINDOWS);
 	/* What is computed beside a request is none, nor is what a call copies. */
 	assert_int_equal(compared_row(&found, "block_io")->verdict, DIFF_SAME);
 	assert_int_equal(diff_status(&found.diff), 1);
@@ -61,7 +54,7 @@ static void test_diff_spins__are_waits(void **state)
 	        NULL);
 	assert_int_equal(
 	        (int64_t)(diff_points_sum(&compared_row(&found, "gpu_sync")->points[1]) / MADE_MS + 0.5),
-	        391 * WINDOWS);
+	        391 * MADE_WINDOWS);
 	compared_free(&found);
 	made_remove(&base);
 	made_remove(&slower);

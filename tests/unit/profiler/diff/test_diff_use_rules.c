@@ -1,28 +1,20 @@
 /* Tests of diff.h: rules of how long uses of tags took, use:CLASS. */
 #include "tests/unit/diff_fixture.h"
 
-#define WINDOWS 12
+/* A checkpoint in each window, of about so many ms. */
+static void fill(struct made_window *window, int w, const void *ms)
+{
+	window_wait(window, &(struct made_wait){ .function = "write_shard",
+	                                         .tag = "save",
+	                                         .id = (uint64_t)w + 1,
+	                                         .pid = 7,
+	                                         .stall = "block_io",
+	                                         .ns = (*(const int64_t *)ms + w % 3) * MADE_MS });
+}
 
-/* A checkpoint in each window, of about so many ms, beside reads. */
 static void with_saves(struct made *made, int64_t ms)
 {
-	struct made_window window;
-
-	made_begin(made);
-	for (int w = 0; w < WINDOWS; w++) {
-		window_begin(made, &window);
-		window_wait(&window, &(struct made_wait){ .function = "read_batch",
-		                                          .tag = "train_step",
-		                                          .stall = "block_io",
-		                                          .ns = 20 * MADE_MS });
-		window_wait(&window, &(struct made_wait){ .function = "write_shard",
-		                                          .tag = "save",
-		                                          .id = (uint64_t)w + 1,
-		                                          .pid = 7,
-		                                          .stall = "block_io",
-		                                          .ns = (ms + w % 3) * MADE_MS });
-		window_end(made, &window);
-	}
+	made_loop(made, fill, &ms);
 }
 
 static int status_of(const struct made *base, const struct made *new, const char *rule)

@@ -14,11 +14,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "pprof/profile.h"
 #include "profiler/config/config.h"
 #include "profiler/output/sink_files.h"
 #include "profiler/output/sink_news.h"
 #include "profiler/output/window_dir.h"
+#include "tests/unit/own_folder.h"
+#include "tests/unit/profiler/output/small_window.h"
 
 #define OLD_WINDOWS (WINDOW_DIR_LEAST + 40)
 #define WINDOWS     3
@@ -26,7 +27,7 @@
 /* How many of the next syncs fail. */
 static atomic_int fulls;
 static unsigned int told;
-static char dir[64], said[4096];
+static char said[4096];
 
 int fsync(int fd);
 
@@ -54,33 +55,13 @@ static int make_dir(void **state)
 	(void)state;
 	atomic_store(&fulls, 0);
 	told = 0;
-	snprintf(dir, sizeof(dir), "/tmp/stallprof-full-disk-XXXXXX");
-	if (!mkdtemp(dir))
+	if (own_folder_make("full-disk"))
 		return -1;
 	snprintf(command, sizeof(command),
 	         "cd %s && for i in $(seq %d); do head -c 10000 /dev/zero > stallprof-$((1000 + i)).pb.gz; "
 	         "done",
 	         dir, OLD_WINDOWS);
 	return system(command);
-}
-
-static int remove_dir(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	return system(command);
-}
-
-static struct profile *window_profile(void)
-{
-	const struct profile_value_type types[] = { { "contentions", "count" }, { "delay", "nanoseconds" } };
-	struct profile *profile = profile_new(types, 2, types[0], 1, 1 << 20);
-
-	assert_non_null(profile);
-	profile_set_time(profile, 1700000000000000000, 10);
-	return profile;
 }
 
 /* Writes the windows, each after as many syncs have failed as `each` says. */
@@ -97,7 +78,7 @@ static struct sink_counts write_windows(int each)
 	assert_non_null(files);
 	for (int i = 0; i < WINDOWS; i++) {
 		atomic_store(&fulls, each);
-		sink_files_put(files, window_profile(), false);
+		sink_files_put(files, small_window(), false);
 		while (sink_files_count(files))
 			nanosleep(&step, NULL);
 	}

@@ -15,16 +15,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pprof/profile.h"
 #include "profiler/config/config.h"
 #include "profiler/output/sink_files.h"
 #include "profiler/output/sink_news.h"
 #include "profiler/output/sink_push.h"
+#include "tests/unit/own_folder.h"
+#include "tests/unit/profiler/output/small_window.h"
 
 #define WINDOWS 4
 
 static atomic_bool hangs, is_waited_for;
-static char dir[64];
 
 static void pause_ms(unsigned int ms)
 {
@@ -50,30 +50,7 @@ static int make_dir(void **state)
 	(void)state;
 	atomic_store(&hangs, true);
 	atomic_store(&is_waited_for, false);
-	snprintf(dir, sizeof(dir), "/tmp/stallprof-given-up-XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-	char command[128];
-
-	(void)state;
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	return system(command);
-}
-
-static struct profile *window_profile(void)
-{
-	const struct profile_value_type types[] = { { "contentions", "count" }, { "delay", "nanoseconds" } };
-	struct profile *profile = profile_new(types, 2, types[0], 1, 1 << 20);
-	const int64_t values[] = { 3, 500 };
-	int64_t id;
-
-	assert_non_null(profile);
-	id = profile_location(profile, 0, 1, NULL, 0);
-	assert_int_equal(profile_add_sample(profile, &id, 1, values, NULL, 0), 0);
-	return profile;
+	return own_folder_make("given-up");
 }
 
 static void ignore_line(const char *line)
@@ -100,7 +77,7 @@ static void test_sink_given_up__a_window_that_is_written_after_all(void **state)
 	files = sink_files_new(config, dir, news, err, sizeof(err));
 	assert_non_null(files);
 	for (int i = 0; i < WINDOWS; i++)
-		sink_files_put(files, window_profile(), i == WINDOWS - 1);
+		sink_files_put(files, small_window(), i == WINDOWS - 1);
 	wait_until_it_hangs();
 	assert_false(sink_files_give_up(files));
 	atomic_store(&hangs, false);
@@ -120,7 +97,7 @@ static void test_sink_given_up__a_window_that_is_stored_after_all(void **state)
 {
 	struct config *config = config_default();
 	struct sink_news *news = sink_news_new();
-	struct profile *window = window_profile();
+	struct profile *window = small_window();
 	struct sink_news_now now;
 	struct sink_push *push;
 	char err[512] = "";

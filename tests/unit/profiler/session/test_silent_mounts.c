@@ -41,15 +41,30 @@ static struct silent_mounts *begin(void)
 	return mounts;
 }
 
-static int mount_dead(const char *folder)
+/* A file system whose daemon does not answer, and what notices that. */
+struct dead_mount {
+	char folder[32];
+	int fuse; /* closed, it answers with an error */
+	struct silent_mounts *mounts;
+};
+
+static void dead_mount_begin(struct dead_mount *dead)
 {
 	char options[64];
-	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
-	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
-	if (fuse < 0 || mount("dead", folder, "fuse", MS_NOSUID | MS_NODEV, options))
+	*dead = (struct dead_mount){ .folder = "/tmp/silent-mount-XXXXXX", .mounts = begin() };
+	assert_non_null(mkdtemp(dead->folder));
+	dead->fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", dead->fuse);
+	if (dead->fuse < 0 || mount("dead", dead->folder, "fuse", MS_NOSUID | MS_NODEV, options))
 		skip_for("mounts a FUSE file system");
-	return fuse;
+}
+
+/* The descriptor and what notices are gone before. */
+static void dead_mount_remove(const struct dead_mount *dead)
+{
+	umount2(dead->folder, MNT_DETACH);
+	rmdir(dead->folder);
 }
 
 /* It takes a second until it is said. */
@@ -78,15 +93,13 @@ static bool answers_soon(const char *path)
 
 static void test_silent_mounts__until_it_answers(void **state)
 {
-	char folder[] = "/tmp/silent-mount-XXXXXX", path[64], expected[256];
-	struct silent_mounts *mounts = begin();
+	char path[64], expected[256];
+	struct dead_mount dead;
 	uint64_t began;
-	int fuse;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/file", folder);
-	fuse = mount_dead(folder);
+	dead_mount_begin(&dead);
+	snprintf(path, sizeof(path), "%s/file", dead.folder);
 	began = monotonic_ns();
 	assert_false(file_gate_path("", path));
 	assert_true(monotonic_ns() - began < SOON_NS);
@@ -98,39 +111,34 @@ static void test_silent_mounts__until_it_answers(void **state)
 	         path);
 	assert_string_equal(said, "");
 	wait_for_words(path, expected);
-	assert_int_equal(silent_mounts_take(mounts), 1);
-	assert_int_equal(silent_mounts_take(mounts), 1); /* it still is */
+	assert_int_equal(silent_mounts_take(dead.mounts), 1);
+	assert_int_equal(silent_mounts_take(dead.mounts), 1); /* it still is */
 	said[0] = '\0';
-	close(fuse);
+	close(dead.fuse);
 	assert_true(answers_soon(path)); /* that it is not there is an answer */
 	snprintf(expected, sizeof(expected), "the file system of %s answers again\n", path);
 	assert_string_equal(said, expected);
-	assert_int_equal(silent_mounts_take(mounts), 1); /* it was */
-	assert_int_equal(silent_mounts_take(mounts), 0);
-	silent_mounts_free(mounts);
-	umount2(folder, MNT_DETACH);
-	rmdir(folder);
+	assert_int_equal(silent_mounts_take(dead.mounts), 1); /* it was */
+	assert_int_equal(silent_mounts_take(dead.mounts), 0);
+	silent_mounts_free(dead.mounts);
+	dead_mount_remove(&dead);
 }
 
 /* Others are asked, and read, as if nothing were. */
 static void test_silent_mounts__one_beside_another(void **state)
 {
-	char folder[] = "/tmp/silent-mount-XXXXXX";
-	struct silent_mounts *mounts = begin();
-	int fuse;
+	struct dead_mount dead;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	fuse = mount_dead(folder);
-	assert_false(file_gate_path("", folder));
+	dead_mount_begin(&dead);
+	assert_false(file_gate_path("", dead.folder));
 	assert_true(file_gate_path("", "/proc/self/exe"));
 	assert_true(file_gate_path("", "/bin/true"));
 	assert_true(file_gate_path("", "/dev/shm"));
-	close(fuse);
-	silent_mounts_free(mounts);
-	assert_true(file_gate_path("", folder)); /* nobody is asked any more */
-	umount2(folder, MNT_DETACH);
-	rmdir(folder);
+	close(dead.fuse);
+	silent_mounts_free(dead.mounts);
+	assert_true(file_gate_path("", dead.folder)); /* nobody is asked any more */
+	dead_mount_remove(&dead);
 }
 
 /* This process's only child. */
@@ -183,23 +191,19 @@ static void test_silent_mounts__who_asks_is_started_anew(void **state)
 /* What was silent stays so while nobody can be asked, and is asked again then. */
 static void test_silent_mounts__a_silent_one_outlives_who_asks(void **state)
 {
-	char folder[] = "/tmp/silent-mount-XXXXXX";
-	struct silent_mounts *mounts = begin();
-	int fuse;
+	struct dead_mount dead;
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	fuse = mount_dead(folder);
-	assert_false(file_gate_path("", folder));
+	dead_mount_begin(&dead);
+	assert_false(file_gate_path("", dead.folder));
 	for (int times = 0; times < 2; times++) {
-		end_process(folder);
+		end_process(dead.folder);
 		assert_non_null(strstr(said, "has ended"));
-		assert_false(file_gate_path("", folder));
+		assert_false(file_gate_path("", dead.folder));
 	}
-	close(fuse);
-	silent_mounts_free(mounts);
-	umount2(folder, MNT_DETACH);
-	rmdir(folder);
+	close(dead.fuse);
+	silent_mounts_free(dead.mounts);
+	dead_mount_remove(&dead);
 }
 
 int main(void)
