@@ -13,6 +13,7 @@
 #include "profiler/diff/diff_judge.h"
 #include "profiler/diff/diff_query.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -168,7 +169,7 @@ static void class_parts(const struct timeline *timeline, const char *class, enum
 			continue;
 		points = timeline_points(timeline, i, &count);
 		for (size_t p = 0; p < count; p++) {
-			int64_t since = (int64_t)points[p].begin_ns - slices->begin_ns;
+			int64_t since = saturating_i64(points[p].begin_ns) - slices->begin_ns;
 			size_t slice = since > 0 ? (size_t)(since / slices->width_ns) : 0;
 
 			parts[slice < slices->count ? slice : slices->count - 1] += (double)points[p].value;

@@ -57,7 +57,7 @@ static bool kind_is_absent(const struct diff_side *side, const char *side_name, 
 		snprintf(text, size, "%s is no stall, so it is left out: --waits takes it in", name);
 	else if (!may_be_short(side, ns))
 		snprintf(text, size, "%s was %s in %s and has no sample of it: record with --waits long",
-		         side_name, text_short_duration(waited, (uint64_t)ns), name);
+		         side_name, text_computed_duration(waited, ns), name);
 	else
 		return true;
 	return false;
@@ -154,7 +154,7 @@ void diff_absent_check(const struct diff_side *side, const char *side_name, stru
 		               "--waits finds no samples in %s, which was %s in waits that are no stalls: "
 		               "record with "
 		               "--waits long",
-		               side_name, text_short_duration(waited, (uint64_t)ns));
+		               side_name, text_computed_duration(waited, ns));
 	}
 }
 
@@ -201,8 +201,8 @@ void diff_absent_waits(const struct diff_side side[2], struct diff_lines *remark
 	}
 	if (worst < 0)
 		return;
-	text_short_duration(was, (uint64_t)(1e9 * side[0].waited_ns[worst] / wall[0]));
-	text_short_duration(is, (uint64_t)(1e9 * side[1].waited_ns[worst] / wall[1]));
+	text_computed_duration(was, 1e9 * side[0].waited_ns[worst] / wall[0]);
+	text_computed_duration(is, 1e9 * side[1].waited_ns[worst] / wall[1]);
 	diff_lines_add(remarks,
 	               "Waits that are no stalls are left out: NEW was %s in %s a second, BASE %s. %s", is,
 	               window_cause_name((unsigned int)(worst + ABI_WAIT_OTHER)), was,
@@ -230,8 +230,8 @@ void diff_absent_runqueue(const struct diff_side side[2], struct diff_lines *rem
 	now = side[1].runqueue_ns / side[1].amount[DIFF_PER_WALL];
 	if (now - before <= WAITED_PART || now - before <= WAITED_MORE * before)
 		return;
-	text_short_duration(was, (uint64_t)(1e9 * fmax(before, 0)));
-	text_short_duration(is, (uint64_t)(1e9 * now));
+	text_computed_duration(was, 1e9 * before);
+	text_computed_duration(is, 1e9 * now);
 	diff_lines_add(
 	        remarks,
 	        "NEW waited %s for a CPU a second, BASE %s: no samples have that; `stallprof top` has it.",

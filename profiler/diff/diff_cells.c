@@ -73,7 +73,7 @@ const char *diff_side_text(char text[DIFF_SIDE_BYTES], const struct diff_side *s
 	size_t used = (size_t)snprintf(text, DIFF_SIDE_BYTES, "%.400s", side->place);
 
 	used += strlen(diff_filter_text(text + used, DIFF_SIDE_BYTES - used, &side->filter));
-	text_short_duration(duration, (uint64_t)side->amount[DIFF_PER_WALL]);
+	text_computed_duration(duration, side->amount[DIFF_PER_WALL]);
 	snprintf(text + used, DIFF_SIDE_BYTES - used, ": %s in %zu %s%s%s",
 	         side->amount[DIFF_PER_WALL] > 0 ? duration : "unknown time", side->count,
 	         side->sliced ? "slice" : "window", side->count == 1 ? "" : "s",
@@ -114,9 +114,9 @@ const char *diff_use_text(char text[DIFF_USE_BYTES], const struct diff_use_class
 	char change[32] = "";
 
 	for (int s = 0; s < 2; s++) {
-		text_short_duration(median[s], (uint64_t)fmax(use->median_ns[s], 0));
-		text_short_duration(oncpu[s], (uint64_t)fmax(use->oncpu_ns[s], 0));
-		text_short_duration(runqueue[s], (uint64_t)fmax(use->runqueue_ns[s], 0));
+		text_computed_duration(median[s], use->median_ns[s]);
+		text_computed_duration(oncpu[s], use->oncpu_ns[s]);
+		text_computed_duration(runqueue[s], use->runqueue_ns[s]);
 	}
 	if (use->median_ns[0] > 0 && use->median_ns[1] > 0)
 		snprintf(change, sizeof(change), " (%+.1f %%)",

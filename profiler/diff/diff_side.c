@@ -174,8 +174,8 @@ static int whole_of(struct diff_side *side, struct diff_window *window, const st
 	struct stamp_coverage coverage = stamp_coverage(input->stamp);
 	int err;
 
-	*window = (struct diff_window){ .begin_ns = (int64_t)coverage.first_ns,
-		                        .wall_ns = (int64_t)coverage.covered_ns,
+	*window = (struct diff_window){ .begin_ns = saturating_i64(coverage.first_ns),
+		                        .wall_ns = saturating_i64(coverage.covered_ns),
 		                        .of = calloc(DIFF_CLASSES_MAX, sizeof(*window->of)) };
 	if (!window->of)
 		return -ENOMEM;

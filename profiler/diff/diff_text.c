@@ -44,7 +44,7 @@ const char *diff_overlap_text(char text[DIFF_OVERLAP_BYTES], const struct diff_o
 	size_t used = (size_t)snprintf(text, DIFF_OVERLAP_BYTES, "%.100s's %.60s%s%.60s: ", row->class,
 	                               row->stall, *row->device ? " on " : "", row->device);
 
-	text_short_duration(whole, (uint64_t)(row->whole_ns > 0 ? row->whole_ns : 0));
+	text_computed_duration(whole, row->whole_ns);
 	if (!row->judged) {
 		snprintf(text + used, DIFF_OVERLAP_BYTES - used,
 		         "%s, all of it at the same time, so nothing to compare with", whole);
@@ -56,9 +56,8 @@ const char *diff_overlap_text(char text[DIFF_OVERLAP_BYTES], const struct diff_o
 		return text;
 	}
 	snprintf(text + used, DIFF_OVERLAP_BYTES - used, "%s of %s, %.1f %% (%s to %s)",
-	         text_short_duration(part, (uint64_t)caused), whole, 100 * caused / row->whole_ns,
-	         text_short_duration(low, (uint64_t)row->low_ns),
-	         text_short_duration(high, (uint64_t)row->high_ns));
+	         text_computed_duration(part, caused), whole, 100 * caused / row->whole_ns,
+	         text_computed_duration(low, row->low_ns), text_computed_duration(high, row->high_ns));
 	return text;
 }
 
@@ -221,7 +220,7 @@ static void print_overlap(FILE *out, const struct diff *diff)
 	        "\nWhat NEW caused of the other tags' stalls, by the same cause and device at the same time "
 	        "(in "
 	        "buckets of %s, %s):\n",
-	        text_short_duration(bucket, (uint64_t)overlap->bucket_ns),
+	        text_computed_duration(bucket, overlap->bucket_ns),
 	        diff->overlap_by_timeline ? "by the timeline" : "the windows");
 	for (size_t i = 0; i < overlap->count; i++)
 		print_line(out, "  ", diff_overlap_text(text, &overlap->rows[i]));

@@ -27,4 +27,10 @@ static inline uint64_t saturating_add_u64(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
+/* The same number with a sign. */
+static inline int64_t saturating_i64(uint64_t a)
+{
+	return a > INT64_MAX ? INT64_MAX : (int64_t)a;
+}
+
 #endif

@@ -206,3 +206,14 @@ const char *text_short_duration(char buffer[TEXT_DURATION_BYTES], uint64_t ns)
 	snprintf(buffer, TEXT_DURATION_BYTES, "%" PRIu64 " ns", ns);
 	return buffer;
 }
+
+const char *text_computed_duration(char buffer[TEXT_DURATION_BYTES], double ns)
+{
+	uint64_t whole = 0;
+
+	if (ns >= (double)UINT64_MAX)
+		whole = UINT64_MAX;
+	else if (ns > 0)
+		whole = (uint64_t)ns;
+	return text_short_duration(buffer, whole);
+}

@@ -32,5 +32,7 @@ size_t text_columns(const char *text);
 const char *text_duration(char buffer[TEXT_DURATION_BYTES], int64_t ns);
 /* With three digits: "12.3 s", "1.23 ms", "123 us", "12 ns". */
 const char *text_short_duration(char buffer[TEXT_DURATION_BYTES], uint64_t ns);
+/* The same of what was computed, which may be anything: below 0, or not a number, is 0 ns; what has no 64 bits is UINT64_MAX ns. */
+const char *text_computed_duration(char buffer[TEXT_DURATION_BYTES], double ns);
 
 #endif

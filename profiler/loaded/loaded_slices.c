@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_profiles.h"
 
@@ -54,8 +55,8 @@ static void span_slices(struct loaded_slices *slices, const int64_t *times, size
                         const struct loaded_profiles *input)
 {
 	struct stamp_coverage coverage = stamp_coverage(input->stamp);
-	int64_t width = common_width(times, count), begin_ns = (int64_t)coverage.first_ns,
-	        end_ns = (int64_t)coverage.last_ns;
+	int64_t width = common_width(times, count), begin_ns = saturating_i64(coverage.first_ns),
+	        end_ns = saturating_i64(coverage.last_ns);
 
 	if (!width)
 		return;
@@ -63,7 +64,8 @@ static void span_slices(struct loaded_slices *slices, const int64_t *times, size
 		begin_ns = times[0] * SECOND_NS;
 	if (end_ns / SECOND_NS < times[count - 1])
 		end_ns = (times[count - 1] + width) * SECOND_NS;
-	if (end_ns <= begin_ns || (end_ns - begin_ns) / SECOND_NS / width >= LOADED_SLICES_MAX)
+	if (end_ns <= begin_ns || end_ns > INT64_MAX - width * SECOND_NS ||
+	    (end_ns - begin_ns) / SECOND_NS / width >= LOADED_SLICES_MAX)
 		return;
 	*slices = (struct loaded_slices){ .begin_ns = begin_ns,
 		                          .width_ns = width * SECOND_NS,

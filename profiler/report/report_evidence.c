@@ -131,8 +131,8 @@ static void tell_held_up(struct report_document *document, const struct report *
 		        document,
 		        "At the same time %s was lost %s (%s). That it was for the same cause is likely, "
 		        "not shown.",
-		        text_short_duration(time, (uint64_t)cause->excess_ns),
-		        report_cause_words(cause->name), cause->name);
+		        text_computed_duration(time, cause->excess_ns), report_cause_words(cause->name),
+		        cause->name);
 	}
 }
 

@@ -231,7 +231,7 @@ static void whole_text(FILE *out, const struct report_ranking *ranking)
 	if (!ranking->primary || !report_cause_same(whole, ranking->primary))
 		fprintf(out, " (%s)", report_cause_words(whole->name));
 	fprintf(out, " took %s, %.1f %% of the tagged threads' wall time%s.",
-	        text_short_duration(time, (uint64_t)whole->excess_ns), whole->share * 100,
+	        text_computed_duration(time, whole->excess_ns), whole->share * 100,
 	        ranking->whole_is_usual ? ": most of that is usual here" : "");
 }
 
@@ -328,7 +328,7 @@ static int64_t sum_of(const struct report *report, size_t column)
 	int64_t ns = 0;
 
 	for (size_t i = 0; i < report->classes.count; i++)
-		ns += report->classes.rows[i].ns[column];
+		ns = saturating_add(ns, report->classes.rows[i].ns[column]);
 	return ns;
 }
 

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -200,7 +201,7 @@ static int64_t sum_of(const struct timeline *timeline, size_t lane)
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < count; i++)
-		sum += points[i].value;
+		sum = saturating_add(sum, points[i].value);
 	return sum;
 }
 

@@ -40,7 +40,7 @@ static void find_class(struct report_wait *wait, const struct loaded_classes *cl
 
 		if (!report_loop_has(loop, row->name))
 			continue;
-		wall_ns += row->wall_ns;
+		wall_ns = saturating_add(wall_ns, row->wall_ns);
 		if (row->ns[blocked] > wait->ns) {
 			wait->class = row->name;
 			wait->ns = row->ns[blocked];

@@ -7,7 +7,7 @@
 
 const char *report_duration_text(char text[TEXT_DURATION_BYTES], double ns)
 {
-	return text_short_duration(text, ns > 0 ? (uint64_t)ns : 0);
+	return text_computed_duration(text, ns);
 }
 
 /* In UTC, with tenths of a second. */

@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "profiler/diff/diff_cells.h"
+#include "profiler/diff/diff_result.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -29,10 +32,29 @@ static void test_diff_cells__percent(void **state)
 	}
 }
 
+/* Sums of what a profile claims may be beyond any type of whole numbers, or below 0. */
+static void test_diff_cells__any_duration(void **state)
+{
+	struct diff_side side = { .place = "a", .count = 1 };
+	struct diff_use_class use = { .class = "save",
+		                      .median_ns = { 1e30, -1 },
+		                      .oncpu_ns = { -1e30, 1e30 } };
+	char text[DIFF_SIDE_BYTES], of_use[DIFF_USE_BYTES];
+
+	(void)state;
+	side.amount[DIFF_PER_WALL] = 1e30;
+	assert_string_equal(diff_side_text(text, &side), "a: 18446744074 s in 1 window");
+	side.amount[DIFF_PER_WALL] = -1;
+	assert_string_equal(diff_side_text(text, &side), "a: unknown time in 1 window");
+	assert_non_null(strstr(diff_use_text(of_use, &use),
+	                       "save: 18446744074 s to 0 ns, on-CPU 0 ns to 18446744074 s"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff_cells__percent),
+		cmocka_unit_test(test_diff_cells__any_duration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,11 @@ static void test_text_cells__durations(void **state)
 	assert_string_equal(text_short_duration(text, 999499999), "999 ms");
 	assert_string_equal(text_short_duration(text, 999500000), "1.00 s");
 	assert_string_equal(text_short_duration(text, 1234567890123), "1235 s");
+	assert_string_equal(text_computed_duration(text, -1), "0 ns");
+	assert_string_equal(text_computed_duration(text, NAN), "0 ns");
+	assert_string_equal(text_computed_duration(text, 12345.6), "12.3 us");
+	assert_string_equal(text_computed_duration(text, 1e30), "18446744074 s");
+	assert_string_equal(text_computed_duration(text, INFINITY), "18446744074 s");
 }
 
 static void test_text_cells__a_file_is_no_terminal(void **state)

@@ -114,6 +114,25 @@ static void test_report_narrative__what_the_loop_lost_most_to(void **state)
 	free(text);
 }
 
+/* Numbers of a crafted profile, whose sums have no room in their type. */
+static void test_report_narrative__sums_beyond_their_type(void **state)
+{
+	struct report report;
+	char *text;
+
+	(void)state;
+	seconds(TIMELINE_STEPS, 0, 2, INT64_MAX);
+	spent("train_step", LEDGER_STALL, "nvme_reset", INT64_MAX);
+	spent("save", LEDGER_STALL, "nvme_reset", INT64_MAX);
+	lane(TIMELINE_STALL, "train_step", "block_io", "vda", 10, 14, 0.9);
+	assert_int_equal(report_make(&report, &input, NULL, NULL, NULL), 0);
+	assert_string_equal(report.ranking.steps, "train_step");
+	report_release(&report);
+	text = report_with(NULL);
+	expect(text, "Besides, nvme\\_reset took 9223372037 s in the whole recording.");
+	free(text);
+}
+
 /* Waits for a lock in a function, by one thread. */
 static void waited(const char *function, bool gil, const char *waker, int64_t tid, int64_t ns)
 {
@@ -346,6 +365,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__while_it_goes_on, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__what_the_loop_lost_most_to, begin,
 		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__sums_beyond_their_type, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__who_ended_most, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__tag_or_program, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__who_ended_waits_for_the_gil, begin,

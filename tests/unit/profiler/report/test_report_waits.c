@@ -75,6 +75,24 @@ static void test_report_waits__what_other_threads_do_is_not(void **state)
 	find_beside_save(*state, 400 * MS, "data_load", 150.0 / 200);
 }
 
+/* Of a crafted profile: the time of both classes together has no room in its type. */
+static void test_report_waits__time_beyond_its_type(void **state)
+{
+	char *names[] = { (char *)"data_load", (char *)"save" };
+	const struct report_loop loop = { .names = names, .n = 2 };
+	struct recording *r = *state;
+	struct loaded_classes classes;
+	struct report_wait wait;
+
+	add(r->input.ledger, "save", false, LEDGER_BLOCKED, "lock", INT64_MAX);
+	assert_int_equal(loaded_classes_build(&classes, &r->input, &all, LOADED_LEVEL_CLASS), 0);
+	assert_int_equal(report_waits_find(&wait, &r->input, r->tags, &classes, &loop), 0);
+	assert_non_null(wait.class);
+	assert_string_equal(wait.class, "save");
+	assert_float_equal(wait.share, 1, 1e-9);
+	loaded_classes_free(&classes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -85,6 +103,7 @@ int main(void)
 		                                record, forget),
 		cmocka_unit_test_setup_teardown(test_report_waits__what_other_threads_do_is_not, record,
 		                                forget),
+		cmocka_unit_test_setup_teardown(test_report_waits__time_beyond_its_type, record, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
