@@ -12,32 +12,14 @@
 #include <unistd.h>
 
 #include "profiler/config/config.h"
+#include "profiler/cli/doctor_findings.h"
+#include "profiler/cli/doctor_text.h"
 #include "profiler/cli/host_check.h"
 #include "profiler/format/json_writer.h"
 #include "profiler/tracer/kernel_places.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/tracer/tracer.h"
 #include "profiler/cli/usage.h"
-
-/* One line of the host's part of the report. */
-struct fact {
-	const char *name;
-	bool good;
-	char advice[600]; /* when it is not */
-};
-
-#define FACTS_MAX 24
-
-/* What the report is made of. */
-struct findings {
-	struct host_facts host;
-	const struct config *config; /* the one given; NULL: none was */
-	struct fact facts[FACTS_MAX];
-	size_t n_facts;
-	struct probe_host *probes; /* NULL without BTF */
-	struct tracer *tracer;     /* with all hooks attached; NULL when that cannot be */
-	char why_not[2048];        /* that cannot be: a line, and what the verifier said below it */
-};
 
 struct choices {
 	bool json, has_config;
@@ -92,13 +74,13 @@ static const struct argp argp = {
 	       "visible. Exits with 1 when nothing can be recorded at all.",
 };
 
-__attribute__((format(printf, 4, 5))) static void add_fact(struct findings *found, const char *name,
+__attribute__((format(printf, 4, 5))) static void add_fact(struct doctor_findings *found, const char *name,
                                                            bool good, const char *advice, ...)
 {
-	struct fact *fact = &found->facts[found->n_facts];
+	struct doctor_fact *fact = &found->facts[found->n_facts];
 	va_list args;
 
-	assert(found->n_facts < FACTS_MAX);
+	assert(found->n_facts < DOCTOR_FACTS_MAX);
 	found->n_facts++;
 	fact->name = name;
 	fact->good = good;
@@ -108,7 +90,7 @@ __attribute__((format(printf, 4, 5))) static void add_fact(struct findings *foun
 }
 
 /* Whether debuginfod servers are asked, by the configuration given, else by the service's. */
-static void add_debuginfod(struct findings *found)
+static void add_debuginfod(struct doctor_findings *found)
 {
 	struct config *service = NULL;
 	const struct config *config = found->config;
@@ -125,7 +107,7 @@ static void add_debuginfod(struct findings *found)
 	config_free(service);
 }
 
-static void add_privilege(struct findings *found, enum privilege privilege)
+static void add_privilege(struct doctor_findings *found, enum privilege privilege)
 {
 	char lack[256];
 
@@ -134,7 +116,7 @@ static void add_privilege(struct findings *found, enum privilege privilege)
 }
 
 /* Has the tracer attach every hook for a moment, as nothing else shows that it can be. */
-static void try_hooks(struct findings *found, const struct config_sampling *sampling)
+static void try_hooks(struct doctor_findings *found, const struct config_sampling *sampling)
 {
 	struct tracer_opts opts = { .cpu_hz = 1,
 		                    .all_hooks = true,
@@ -158,7 +140,7 @@ static void try_hooks(struct findings *found, const struct config_sampling *samp
 	                  sizeof(found->why_not));
 }
 
-static void add_bpf(struct findings *found)
+static void add_bpf(struct doctor_findings *found)
 {
 	const struct host_facts *host = &found->host;
 
@@ -173,7 +155,7 @@ static void add_bpf(struct findings *found)
 		         found->why_not);
 }
 
-static void collect_facts(struct findings *found)
+static void collect_facts(struct doctor_findings *found)
 {
 	const struct host_facts *host = &found->host;
 
@@ -201,159 +183,22 @@ static void collect_facts(struct findings *found)
 	         "are block_io");
 }
 
-/* NULL when the row can be attached, else why not. */
-static const char *row_missing(const struct findings *found, size_t row)
-{
-	const char *missing =
-	        found->probes ? probe_missing(found->probes, &probe_table[row]) : "unknown without BTF";
-
-	if (missing)
-		return missing;
-	missing = found->tracer ? tracer_missing(found->tracer, row) : "not tried";
-	return missing && !strcmp(missing, PROBE_UNSEEN) ? NULL : missing;
-}
-
-/* Whether there is nothing here for the row to do. */
-static bool row_needed(const struct findings *found, size_t row)
-{
-	const char *missing = found->probes ? probe_missing(found->probes, &probe_table[row]) : NULL;
-
-	return !missing || strncmp(missing, PROBE_NOT_NEEDED, strlen(PROBE_NOT_NEEDED)) != 0;
-}
-
-/* What would help; "" when the host's part of the report or the reason says it already. */
-static const char *row_advice(const struct findings *found, size_t row)
-{
-	const struct probe *probe = &probe_table[row];
-
-	return found->probes && probe_missing(found->probes, probe) && row_needed(found, row)
-	               ? probe_advice(found->probes, probe)
-	               : "";
-}
-
-static bool cause_seen_before(size_t row)
-{
-	size_t i;
-
-	for (i = 0; i < row; i++) {
-		if (!strcmp(probe_table[i].cause, probe_table[row].cause))
-			return true;
-	}
-	return false;
-}
-
-static void print_indented(const char *text)
-{
-	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
-		printf("%-10s   %.*s\n", "", (int)strcspn(text, "\n"), text);
-}
-
-static bool cause_needed(const struct findings *found, const char *cause)
-{
-	for (size_t i = 0; i < probe_table_len; i++)
-		if (!strcmp(probe_table[i].cause, cause) && row_needed(found, i))
-			return true;
-	return false;
-}
-
-/* How much is seen of what a cause's hooks are for. */
-enum seen { SEEN_WHOLE, SEEN_PART, SEEN_NOTHING, SEEN_UNNEEDED };
-
-static enum seen cause_seen(const struct findings *found, const char *cause)
-{
-	size_t attached = 0, missing = 0;
-
-	if (!cause_needed(found, cause))
-		return SEEN_UNNEEDED;
-	for (size_t i = 0; i < probe_table_len; i++) {
-		const struct probe *probe = &probe_table[i];
-
-		if (strcmp(probe->cause, cause) != 0 || !row_needed(found, i) ||
-		    (found->probes && probe_replaced(found->probes, probe)))
-			continue;
-		if (row_missing(found, i))
-			missing++;
-		else
-			attached++;
-	}
-	return !missing ? SEEN_WHOLE : attached ? SEEN_PART : SEEN_NOTHING;
-}
-
-#define NAMES_A_LINE 8
-
-static void print_causes(const struct findings *found, enum seen seen, const char *title)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < probe_table_len; i++) {
-		if (cause_seen_before(i) || cause_seen(found, probe_table[i].cause) != seen)
-			continue;
-		if (!n)
-			printf("%s:", title);
-		printf("%s%s", n % NAMES_A_LINE ? ", " : "\n  ", probe_table[i].cause);
-		n++;
-	}
-	if (n)
-		putchar('\n');
-}
-
-/* All of it in short. */
-static void print_summary(const struct findings *found)
-{
-	putchar('\n');
-	if (!found->tracer) {
-		puts("Nothing can be recorded here: see what is \"no\" above.");
-		return;
-	}
-	print_causes(found, SEEN_WHOLE, "Seen whole");
-	print_causes(found, SEEN_PART, "Seen in part, as a hook is missing (above)");
-	print_causes(found, SEEN_NOTHING, "Without a hook of their own (above)");
-	print_causes(found, SEEN_UNNEEDED,
-	             "Nothing to hook now, as modules are not loaded or file systems not mounted");
-}
-
-static void print_text(const struct findings *found)
-{
-	size_t i;
-
-	printf("host: Linux %s\n", found->host.release);
-	for (i = 0; i < found->n_facts; i++)
-		printf("  %-16s %s%s\n", found->facts[i].name, found->facts[i].good ? "yes" : "no: ",
-		       found->facts[i].good ? "" : found->facts[i].advice);
-	printf("\n%-10s %-40s %s\n", "cause", "hook", "state");
-	for (i = 0; i < probe_table_len; i++) {
-		const struct probe *probe = &probe_table[i];
-		const char *missing = row_missing(found, i);
-		char hook[96];
-
-		if (found->probes && probe_replaced(found->probes, probe))
-			continue;
-		snprintf(hook, sizeof(hook), "%s%s", probe_kind_prefix(probe->kind), probe->hook);
-		printf("%-10s %-40s %s%s%s\n", cause_seen_before(i) ? "" : probe->cause, hook,
-		       missing ? missing : "available", *row_advice(found, i) ? "; needs: " : "",
-		       row_advice(found, i));
-		if (found->probes)
-			print_indented(probe_log(found->probes, probe));
-	}
-	print_summary(found);
-}
-
-static bool cause_available(const struct findings *found, const char *cause)
+static bool cause_available(const struct doctor_findings *found, const char *cause)
 {
 	size_t i;
 
 	for (i = 0; i < probe_table_len; i++) {
-		if (!strcmp(probe_table[i].cause, cause) && row_missing(found, i) &&
+		if (!strcmp(probe_table[i].cause, cause) && doctor_row_missing(found, i) &&
 		    !(found->probes && probe_replaced(found->probes, &probe_table[i])))
 			return false;
 	}
 	return true;
 }
 
-static void json_hook(struct json_writer *json, const struct findings *found, size_t row)
+static void json_hook(struct json_writer *json, const struct doctor_findings *found, size_t row)
 {
 	const struct probe *probe = &probe_table[row];
-	const char *missing = row_missing(found, row);
+	const char *missing = doctor_row_missing(found, row);
 	char hook[96];
 
 	snprintf(hook, sizeof(hook), "%s%s", probe_kind_prefix(probe->kind), probe->hook);
@@ -364,12 +209,12 @@ static void json_hook(struct json_writer *json, const struct findings *found, si
 	json_key(json, "replaced");
 	json_bool(json, found->probes && probe_replaced(found->probes, probe));
 	json_member_string(json, "reason", missing ? missing : "");
-	json_member_string(json, "advice", row_advice(found, row));
+	json_member_string(json, "advice", doctor_row_advice(found, row));
 	json_member_string(json, "verifier", found->probes ? probe_log(found->probes, probe) : "");
 	json_object_end(json);
 }
 
-static void json_cause(struct json_writer *json, const struct findings *found, const char *cause)
+static void json_cause(struct json_writer *json, const struct doctor_findings *found, const char *cause)
 {
 	size_t i;
 
@@ -378,7 +223,7 @@ static void json_cause(struct json_writer *json, const struct findings *found, c
 	json_key(json, "available");
 	json_bool(json, cause_available(found, cause));
 	json_key(json, "needed");
-	json_bool(json, cause_needed(found, cause));
+	json_bool(json, doctor_cause_needed(found, cause));
 	json_key(json, "hooks");
 	json_array_begin(json);
 	for (i = 0; i < probe_table_len; i++) {
@@ -389,7 +234,7 @@ static void json_cause(struct json_writer *json, const struct findings *found, c
 	json_object_end(json);
 }
 
-static void print_json(const struct findings *found)
+static void print_json(const struct doctor_findings *found)
 {
 	struct json_writer json;
 	size_t i;
@@ -411,7 +256,7 @@ static void print_json(const struct findings *found)
 	json_key(&json, "causes");
 	json_array_begin(&json);
 	for (i = 0; i < probe_table_len; i++) {
-		if (!cause_seen_before(i))
+		if (!doctor_names_cause_before(i))
 			json_cause(&json, found, probe_table[i].cause);
 	}
 	json_array_end(&json);
@@ -421,7 +266,7 @@ static void print_json(const struct findings *found)
 
 int cmd_doctor(int argc, char **argv)
 {
-	struct findings found = { 0 };
+	struct doctor_findings found = { 0 };
 	struct choices choices = { .config = config_default() };
 	bool can_record, is_written;
 
@@ -437,7 +282,7 @@ int cmd_doctor(int argc, char **argv)
 	found.probes = probe_host_new(privileges_have(&found.host.privileges, PRIVILEGE_MODULE_HOOKS));
 	try_hooks(&found, &choices.config->sampling);
 	collect_facts(&found);
-	(choices.json ? print_json : print_text)(&found);
+	(choices.json ? print_json : doctor_print_text)(&found);
 	is_written = !fflush(stdout) && !ferror(stdout);
 	if (!is_written)
 		fprintf(stderr, "stallprof doctor: the output could not be written: %s\n", strerror(errno));

@@ -213,9 +213,8 @@ void privileges_lack(const struct privileges *privileges, enum privilege wanted,
 		         "has no "
 		         "capabilities of the host; run in the host's, as root");
 	else
-		snprintf(line, size, "%s%s%s %s missing%s: %s",
+		snprintf(line, size, "%s%s%s %s missing: %s",
 		         first ? capability_name(need->one_of[0][0]) : "", first && second ? " and " : "",
 		         second ? capability_name(need->one_of[1][0]) : "", first && second ? "are" : "is",
-		         privileges->host_user_namespace ? "" : " outside of this user namespace",
 		         need->cost);
 }

@@ -354,7 +354,7 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 	if (!can_attach(host, probe))
 		return "it is in a module, and CAP_SYS_ADMIN is missing";
 	if (!probe_cause_available(host, probe->cause))
-		return "another hook of the same cause is missing";
+		return PROBE_OTHER_MISSING;
 	return NULL;
 }
 

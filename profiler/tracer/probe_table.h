@@ -94,6 +94,8 @@ bool probe_is_off(const struct probe_host *host, const struct probe *probe);
 #define PROBE_OFF "off by configuration"
 /* How its reasons begin where there is nothing for the row to do. */
 #define PROBE_NOT_NEEDED "not needed"
+/* The reason of a row that nothing else is wrong with. */
+#define PROBE_OTHER_MISSING "another hook of the same cause is missing"
 /* The reason of a library's row which nobody maps: nothing is missing. */
 #define PROBE_UNSEEN "no program with it was seen"
 
