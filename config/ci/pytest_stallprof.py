@@ -19,6 +19,10 @@ there). --stallprof-update writes it. Without a base the test fails and says so.
 Growths (:+) are judged by how much the seconds of a recording differ: a test that takes less than five of them fails by such a rule, as it cannot be
 judged; it can have limits (>).
 
+With --stallprof-skip-unjudged a test whose numbers cannot be judged is skipped, not failed: one that has run, but whose rules nobody can judge, as it
+was too short, data is missing from a recording, or the recordings are not comparable, and one that is not run, as nothing can be recorded here. A rule
+that fails fails the test all the same, and so does a base that is missing.
+
 Async tests, and those of unittest, are recorded as others; what runs them is another plug-in's. Recording needs root, or the capabilities that
 `stallprof doctor` names.
 """
@@ -42,6 +46,7 @@ def pytest_addoption(parser):
     group.addoption("--stallprof", default="stallprof", help="the program")
     group.addoption("--stallprof-bases", default="stallprof-bases", help="the folder of recordings to compare with")
     group.addoption("--stallprof-recordings", help="a folder that keeps what is recorded, and the reports")
+    group.addoption("--stallprof-skip-unjudged", action="store_true", help="skip tests whose numbers cannot be judged, instead of failing them")
     group.addoption("--stallprof-update", action="store_true", help="write the bases anew instead of comparing")
 
 
@@ -49,19 +54,25 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "stallprof(fail_on, **options): record the test, and compare it; options are those of stallprof diff")
 
 
-def tells_ready(process, log):
-    """Waits until the profiler is attached: it waits in its loop then, for several files. While it starts it may wait for one."""
+def is_ready(process):
+    """Waits until the profiler is attached: it waits in its loop then, for several files. While it starts it may wait for one. False: it is not, and
+    has ended."""
     until = time.monotonic() + READY_SECONDS
     while time.monotonic() < until and process.poll() is None:
         with open(f"/proc/{process.pid}/syscall", encoding="ascii") as file:
             number, *arguments = file.read().split()
         if number in ("7", "271") and int(arguments[1], 16) > 1:  # poll, ppoll
-            return
+            return True
         time.sleep(0.02)
     process.kill()
     process.wait()
-    with open(log, encoding="utf-8", errors="replace") as file:
-        pytest.fail(f"stallprof record: {file.read().strip() or 'not ready in time'}", pytrace=False)
+    return False
+
+
+def unjudged(done):
+    """The lines in which a comparison says that it cannot tell: none where it can, or where it cannot read a file, when it ends with 2, too."""
+    lines = (done.stdout + done.stderr).splitlines()
+    return [line for line in lines if line.startswith(("CANNOT BE JUDGED: ", "stallprof diff: not comparable: "))] if done.returncode == 2 else []
 
 
 def file_name(part):
@@ -82,6 +93,13 @@ class Recorder:
     def program(self):
         return self.config.getoption("--stallprof")
 
+    def fail_record(self, why):
+        """Ends a test that was not recorded."""
+        skips = self.config.getoption("--stallprof-skip-unjudged")
+        if skips and subprocess.run([self.program(), "doctor"], stdout=subprocess.DEVNULL, check=False).returncode == 1:
+            pytest.skip(f"nothing can be recorded here: {why}")
+        pytest.fail(why, pytrace=False)
+
     def next_file(self):
         self.count += 1
         name = self.path if self.count == 1 else f"{self.path}-{self.count}"
@@ -99,7 +117,7 @@ class Recorder:
         file = self.next_file()
         done = subprocess.run([self.program(), "record", "-q", "--strict", "-o", file, "--", *map(str, command)], check=False)
         if done.returncode:
-            pytest.fail(f"exit status {done.returncode}: {' '.join(map(str, command))}", pytrace=False)
+            self.fail_record(f"exit status {done.returncode}: {' '.join(map(str, command))}")
         self.compare(file, fail_on, **options)
         return file
 
@@ -108,7 +126,9 @@ class Recorder:
         file = self.next_file()
         with open(file + ".log", "wb") as log:
             process = subprocess.Popen([self.program(), "record", "-q", "--strict", "-p", str(os.getpid()), "--name", self.test, "-o", file], stdout=log, stderr=log)
-        tells_ready(process, file + ".log")
+        if not is_ready(process):
+            with open(file + ".log", encoding="utf-8", errors="replace") as log:
+                self.fail_record(f"stallprof record: {log.read().strip() or 'not ready in time'}")
         return process, file
 
     def stop(self, recording):
@@ -134,6 +154,8 @@ class Recorder:
         done = subprocess.run([self.program(), "diff", base, file, *flags], capture_output=True, text=True, check=False)
         with open(file[:-len(".pb.gz")] + ".txt", "w", encoding="utf-8") as report:
             report.write(done.stdout + done.stderr)
+        if unjudged(done) and self.config.getoption("--stallprof-skip-unjudged"):
+            pytest.skip("\n".join(unjudged(done)))
         if done.returncode:
             pytest.fail(f"stallprof diff: exit status {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)
 
@@ -173,6 +195,6 @@ def pytest_runtest_call(item):
             file = recorder.stop(recording)
             if not outcome.excinfo:
                 recorder.compare(file, *marker.args, **marker.kwargs)
-        except (Exception, pytest.fail.Exception) as error:  # pylint: disable=broad-except
+        except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # pylint: disable=broad-except
             if not outcome.excinfo:
                 end_with(outcome, error)
