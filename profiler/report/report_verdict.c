@@ -11,6 +11,7 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report.h"
