@@ -93,14 +93,7 @@ static void note_too_large(struct jit_names *j, const struct jit_process *of)
 /* Was the file last written before the process began? */
 static bool is_older(int64_t changed_ns, const struct jit_process *of)
 {
-	struct timespec since_boot;
-	int64_t booted_ns;
-
-	if (!of->start_ns)
-		return false;
-	clock_gettime(CLOCK_BOOTTIME, &since_boot);
-	booted_ns = (int64_t)unix_ns() - since_boot.tv_sec * 1000000000ll - since_boot.tv_nsec;
-	return changed_ns + CLOCK_SLACK_NS < booted_ns + (int64_t)of->start_ns;
+	return of->start_ns && changed_ns + CLOCK_SLACK_NS < (int64_t)(booted_unix_ns() + of->start_ns);
 }
 
 /* Reads what is new in the file when it has changed. */

@@ -39,6 +39,7 @@ import pytest
 
 READY_SECONDS = 30
 NAME_BYTES = 200  # of a file's: a name may have 255
+UNJUDGED = ("CANNOT BE JUDGED: ", "stallprof diff: cannot be judged: ", "stallprof diff: not comparable: ")
 
 
 def pytest_addoption(parser):
@@ -72,7 +73,7 @@ def is_ready(process):
 def unjudged(done):
     """The lines in which a comparison says that it cannot tell: none where it can, or where it cannot read a file, when it ends with 2, too."""
     lines = (done.stdout + done.stderr).splitlines()
-    return [line for line in lines if line.startswith(("CANNOT BE JUDGED: ", "stallprof diff: not comparable: "))] if done.returncode == 2 else []
+    return [line for line in lines if line.startswith(UNJUDGED)] if done.returncode == 2 else []
 
 
 def file_name(part):

@@ -43,8 +43,8 @@ static void print_table(FILE *out, struct diff *diff, size_t limit)
 		fprintf(out, "\n%zu of %zu rows, without those that repeat another's values.\n", shown,
 		        table->count);
 	if (table->folded)
-		fprintf(out, "\n%zu %ss of the C code below Python are left out (`--native` shows them).\n",
-		        table->folded, top_by_name(table->by));
+		fprintf(out, "\nWithout the C code below Python, %zu %s%s: `--native` shows it.\n",
+		        table->folded, top_by_name(table->by), table->folded == 1 ? "" : "s");
 }
 
 static void print_items(FILE *out, const char *before, const struct diff_lines *lines)

@@ -112,8 +112,8 @@ static void print_table(FILE *out, struct diff *diff, size_t shown)
 		        "(%zu of %zu rows: -n says how many; without those that repeat another's values)\n",
 		        shown, table->count);
 	if (table->folded)
-		fprintf(out, "(%zu %ss of the C code below Python are left out: --native shows them)\n",
-		        table->folded, top_by_name(table->by));
+		fprintf(out, "(without the C code below Python, %zu %s%s: --native shows it)\n",
+		        table->folded, top_by_name(table->by), table->folded == 1 ? "" : "s");
 }
 
 /* Cut where it is too long; of a line the end stays, which says where it is. */

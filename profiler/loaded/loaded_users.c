@@ -96,10 +96,14 @@ static bool has_pid(const struct pids *pids, uint32_t pid)
 
 /* --- sums --------------------------------------------------------------------------------------------------- */
 
+static bool is_of(const struct timeline_lane *lane, const char *signal)
+{
+	return lane->kind == TIMELINE_SIGNAL && *lane->class && !strcmp(lane->name, signal);
+}
+
 static bool is_wanted(const struct loaded_users *users, const struct timeline_lane *lane)
 {
-	return lane->kind == TIMELINE_SIGNAL && *lane->class && !strcmp(lane->name, users->signal) &&
-	       !strcmp(lane->device, users->device);
+	return is_of(lane, users->signal) && !strcmp(lane->device, users->device);
 }
 
 static bool is_unnamed(const char *process)
@@ -171,24 +175,85 @@ static void take_largest(struct loaded_users *users, const struct loaded_user *a
 	}
 }
 
+static int compare_times(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+/* The beginnings of all buckets in which the CPUs' users were counted, to `times` if that is not NULL. Returns their number. */
+static size_t list_times(uint64_t *times, const struct timeline *timeline, uint64_t *bucket_ns)
+{
+	size_t n = 0, count;
+
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
+		const struct timeline_point *points = timeline_points(timeline, i, &count);
+
+		if (!is_of(lane, HOST_USER_CPU))
+			continue;
+		*bucket_ns = lane->bucket_ns;
+		for (size_t p = 0; p < count; p++, n++)
+			if (times)
+				times[n] = points[p].begin_ns;
+	}
+	return n;
+}
+
+/* How long users were counted, in any of the profiles: an agent does that while something is tagged. A disk's are counted whenever the CPUs'
+ * are. 0 or -ENOMEM. */
+static int counted(double *ns, const struct loaded_profiles *input)
+{
+	struct stamp_coverage covered = stamp_coverage(input->stamp);
+	uint64_t bucket_ns = 0, *times;
+	size_t n = list_times(NULL, input->timeline, &bucket_ns);
+
+	times = malloc((n + 1) * sizeof(*times));
+	if (!times)
+		return -ENOMEM;
+	list_times(times, input->timeline, &bucket_ns);
+	qsort(times, n, sizeof(*times), compare_times);
+	*ns = 0;
+	for (size_t i = 0; i < n; i++)
+		*ns += i && times[i] == times[i - 1] ? 0 : (double)bucket_ns;
+	free(times);
+	/* The first bucket and the last are mostly not whole; and where the CPUs' users cannot be counted a disk's may be. */
+	if (!n || *ns > (double)covered.covered_ns)
+		*ns = (double)covered.covered_ns;
+	return 0;
+}
+
+/* Whether a pid is one process: of several hosts' profiles it is not, nor of a host that was booted again. */
+static bool is_one_host(const struct loaded_profiles *input)
+{
+	struct stamp_coverage covered = stamp_coverage(input->stamp);
+
+	return covered.windows <= 1 || covered.booted_ns;
+}
+
 int loaded_users_find(struct loaded_users *users, const struct loaded_profiles *input, const char *signal,
                       const char *device)
 {
-	double covered_ns = (double)stamp_coverage(input->stamp).covered_ns, scale = 1;
 	size_t lanes = input->timeline ? timeline_count(input->timeline) : 0, count;
 	struct loaded_user *all;
+	double counted_ns;
 	struct pids pids;
 	int err;
 
 	*users = (struct loaded_users){ .signal = signal, .device = device };
-	if (!lanes || covered_ns <= 0)
+	if (!lanes)
 		return 0;
+	err = counted(&counted_ns, input);
+	if (err || counted_ns <= 0)
+		return err;
 	err = tagged_pids(&pids, input->ledger);
 	if (err)
 		return err;
-	scale = *device ? 1e9 / covered_ns : 1 / covered_ns;
+	if (!is_one_host(input))
+		pids.n = 0;
 	all = calloc(lanes, sizeof(*all));
-	count = all ? sum_users(users, all, input->timeline, &pids, scale) : 0;
+	count = all ? sum_users(users, all, input->timeline, &pids, (*device ? 1e9 : 1) / counted_ns) : 0;
 	take_largest(users, all, count);
 	free(pids.pid);
 	free(all);

@@ -27,8 +27,8 @@ struct timeline;
 struct loaded_user {
 	const char *process; /* "fio (1234)", one of them: lives as long as the timeline */
 	size_t processes;
-	bool tagged;
-	double rate; /* CPUs, or bytes a second, on average over the time covered */
+	bool tagged; /* not known of several hosts' profiles: false */
+	double rate; /* CPUs, or bytes a second, on average over the time in which it was counted; of several hosts the sum */
 };
 
 struct loaded_users {

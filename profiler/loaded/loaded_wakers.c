@@ -8,15 +8,20 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
-#include "symbolizer/base/growing_array.h"
+
+static int compare_wakers(const void *left, const void *right)
+{
+	const struct loaded_waker *a = left, *b = right;
+
+	return strcmp(a->class, b->class);
+}
 
 static struct loaded_waker *find(const struct loaded_wakers *wakers, const char *class)
 {
-	/* Rows of a class mostly follow each other. */
-	for (size_t i = wakers->count; i-- > 0;)
-		if (!strcmp(wakers->waker[i].class, class))
-			return &wakers->waker[i];
-	return NULL;
+	const struct loaded_waker key = { .class = class };
+
+	return wakers->count ? bsearch(&key, wakers->waker, wakers->count, sizeof(key), compare_wakers)
+	                     : NULL;
 }
 
 static void add_program(struct loaded_waker *waker, const char *program)
@@ -31,26 +36,43 @@ static void add_program(struct loaded_waker *waker, const char *program)
 	waker->programs++;
 }
 
+/* One for each class, in their order. 0 or -ENOMEM. */
+static int list_classes(struct loaded_wakers *wakers, struct ledger *ledger)
+{
+	size_t rows = ledger_count(ledger), n = 0, kept = 0;
+
+	wakers->waker = malloc((rows + 1) * sizeof(*wakers->waker));
+	if (!wakers->waker)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows; i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+
+		if (!row)
+			return -ENOMEM;
+		/* Rows of a class mostly follow each other. */
+		if (!n || strcmp(wakers->waker[n - 1].class, row->class) != 0)
+			wakers->waker[n++] = (struct loaded_waker){ .class = row->class, .base = row->base };
+	}
+	qsort(wakers->waker, n, sizeof(*wakers->waker), compare_wakers);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || compare_wakers(&wakers->waker[kept - 1], &wakers->waker[i]) != 0)
+			wakers->waker[kept++] = wakers->waker[i];
+	wakers->count = kept;
+	return 0;
+}
+
 int loaded_wakers_build(struct loaded_wakers *wakers, struct ledger *ledger)
 {
-	size_t room = 0;
+	int err;
 
 	*wakers = (struct loaded_wakers){ .count = 0 };
-	for (size_t i = 0; i < ledger_count(ledger); i++) {
-		const struct ledger_row *row = ledger_at(ledger, i);
-		struct loaded_waker *waker = row ? find(wakers, row->class) : NULL;
-
-		if (!row || (!waker && growing_array_reserve((void **)&wakers->waker, wakers->count + 1,
-		                                             &room, sizeof(*wakers->waker), SIZE_MAX))) {
-			loaded_wakers_free(wakers);
-			return -ENOMEM;
-		}
-		if (!waker) {
-			waker = &wakers->waker[wakers->count++];
-			*waker = (struct loaded_waker){ .class = row->class, .base = row->base };
-		}
-		add_program(waker, row->comm);
+	err = list_classes(wakers, ledger);
+	if (err) {
+		loaded_wakers_free(wakers);
+		return err;
 	}
+	for (size_t i = 0; i < ledger_count(ledger); i++)
+		add_program(find(wakers, ledger_at(ledger, i)->class), ledger_at(ledger, i)->comm);
 	return 0;
 }
 

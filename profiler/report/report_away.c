@@ -51,7 +51,8 @@ static uint64_t missing_at(const struct threads *threads, size_t edge, bool righ
 	     i++) {
 		double v = series->v[right ? edge + i : edge - 1 - i];
 
-		missing += v < usual ? 1 - v / usual : 0;
+		if (v < usual)
+			missing += v > 0 ? 1 - v / usual : 1;
 	}
 	return (uint64_t)(missing * (double)series->step_ns);
 }
@@ -62,11 +63,12 @@ static void add(struct report_away *away, const struct threads *threads, uint64_
 {
 	const struct report_series *series = &threads->series;
 	uint64_t begin_ns = series->begin_ns + from * series->step_ns;
-	uint64_t end_ns = series->begin_ns + to * series->step_ns;
+	uint64_t end_ns = series->begin_ns + to * series->step_ns, missing_ns;
 
 	if (!from || end_ns - begin_ns < REPORT_AWAY_NS)
 		return;
-	begin_ns -= missing_at(threads, from, false);
+	missing_ns = missing_at(threads, from, false);
+	begin_ns -= missing_ns < begin_ns - series->begin_ns ? missing_ns : begin_ns - series->begin_ns;
 	end_ns += to < series->n ? missing_at(threads, to, true) : 0;
 	end_ns = end_ns < last_ns ? end_ns : last_ns;
 	if (end_ns - begin_ns > away->end_ns - away->begin_ns) {

@@ -22,19 +22,59 @@ struct maker {
 	bool beside;
 };
 
-static bool is_same(const struct ledger_row *a, const struct ledger_row *b)
+/* Processes in which one thread can have had all time under pushed tags, in their order. */
+struct singles {
+	const struct top_process **process;
+	size_t n;
+};
+
+static int compare_rows(const struct ledger_row *a, const struct ledger_row *b)
 {
-	return a->pid == b->pid && a->start_ns == b->start_ns;
+	int order = (a->pid > b->pid) - (a->pid < b->pid);
+
+	return order ? order : (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
-/* What the process has under all of its tags, if one thread can have had it; else under the steps'. Without knowing when processes began,
- * threads side by side may pass for one (top_processes.h). */
-static double time_of(const struct loaded_class *row, const struct top_processes *processes, bool booted)
+static int compare_singles(const void *left, const void *right)
 {
-	for (size_t i = 0; booted && i < processes->count; i++)
-		if (is_same(processes->processes[i].row, row->worst))
-			return (double)processes->processes[i].ns;
-	return (double)row->wall_ns;
+	const struct top_process *const *a = left, *const *b = right;
+
+	return compare_rows((*a)->row, (*b)->row);
+}
+
+static int compare_with_row(const void *key, const void *element)
+{
+	const struct top_process *const *single = element;
+
+	return compare_rows(key, (*single)->row);
+}
+
+/* 0 or -ENOMEM. */
+static int list_singles(struct singles *singles, const struct top_processes *processes)
+{
+	singles->process = malloc((processes->count + 1) * sizeof(struct top_process *));
+	if (!singles->process)
+		return -ENOMEM;
+	for (singles->n = 0; singles->n < processes->count; singles->n++)
+		singles->process[singles->n] = &processes->processes[singles->n];
+	qsort(singles->process, singles->n, sizeof(struct top_process *), compare_singles);
+	return 0;
+}
+
+/* Time of one thread of it: under all of its tags, or, without other threads, under the steps'. 0: it is not known, as several threads make steps. */
+static double time_of(const struct loaded_class *row, const struct singles *singles,
+                      const struct stamp_coverage *covered)
+{
+	const struct top_process *const *single = bsearch(row->worst, singles->process, singles->n,
+	                                                  sizeof(struct top_process *), compare_with_row);
+	uint64_t begin_ns = covered->booted_ns ? covered->booted_ns + row->worst->start_ns : 0, life_ns;
+
+	/* Without knowing when processes began, threads side by side may pass for one (top_processes.h). */
+	if (single && covered->booted_ns)
+		return (double)(*single)->ns;
+	begin_ns = begin_ns > covered->first_ns ? begin_ns : covered->first_ns;
+	life_ns = begin_ns < covered->last_ns ? covered->last_ns - begin_ns : 0;
+	return (double)row->wall_ns <= MORE_THAN_ONE * (double)life_ns ? (double)row->wall_ns : 0;
 }
 
 /* A process that was forked under a step's tag has that one alone. */
@@ -44,7 +84,7 @@ static bool makes_steps(const struct loaded_class *row, const char *steps)
 }
 
 static size_t list_makers(struct maker *makers, const struct loaded_classes *table,
-                          const struct top_processes *processes, const char *steps,
+                          const struct singles *singles, const char *steps,
                           const struct stamp_coverage *covered)
 {
 	double most = (double)(covered->last_ns - covered->first_ns);
@@ -55,7 +95,9 @@ static size_t list_makers(struct maker *makers, const struct loaded_classes *tab
 
 		if (!makes_steps(&table->rows[i], steps))
 			continue;
-		ns = time_of(&table->rows[i], processes, covered->booted_ns);
+		ns = time_of(&table->rows[i], singles, covered);
+		if (ns <= 0)
+			continue;
 		makers[n++] = (struct maker){ .row = &table->rows[i], .ns = ns < most ? ns : most };
 	}
 	return n;
@@ -104,13 +146,29 @@ static void find_beside(struct report_jobs *jobs, struct maker *makers, size_t n
 			                                        .p99_ns = makers[i].row->p99_ns };
 }
 
+/* 0 or -ENOMEM. */
+static int find(struct report_jobs *jobs, const struct loaded_classes *table,
+                const struct top_processes *processes, const char *steps,
+                const struct stamp_coverage *covered)
+{
+	struct maker *makers = calloc(table->count + 1, sizeof(*makers));
+	struct singles singles = { .process = NULL };
+	int err = makers ? list_singles(&singles, processes) : -ENOMEM;
+
+	if (!err)
+		find_beside(jobs, makers, list_makers(makers, table, &singles, steps, covered),
+		            (double)(covered->last_ns - covered->first_ns));
+	free(singles.process);
+	free(makers);
+	return err;
+}
+
 int report_jobs_find(struct report_jobs *jobs, const struct loaded_profiles *input, const char *steps)
 {
 	static const struct loaded_filter all;
 	struct stamp_coverage covered = stamp_coverage(input->stamp);
-	struct loaded_classes table;
 	struct top_processes processes;
-	struct maker *makers;
+	struct loaded_classes table;
 	int err;
 
 	*jobs = (struct report_jobs){ .n = 0 };
@@ -121,13 +179,7 @@ int report_jobs_find(struct report_jobs *jobs, const struct loaded_profiles *inp
 		return err;
 	err = top_processes_build(&processes, input);
 	if (!err) {
-		makers = calloc(table.count + 1, sizeof(*makers));
-		if (makers)
-			find_beside(jobs, makers, list_makers(makers, &table, &processes, steps, &covered),
-			            (double)(covered.last_ns - covered.first_ns));
-		else
-			err = -ENOMEM;
-		free(makers);
+		err = find(jobs, &table, &processes, steps, &covered);
 		top_processes_free(&processes);
 	}
 	loaded_classes_free(&table);
@@ -138,7 +190,7 @@ void report_jobs_text(FILE *out, const struct report_jobs *jobs, const char *ste
 {
 	char name[LEDGER_PROCESS_BYTES], p50[TEXT_DURATION_BYTES], p99[TEXT_DURATION_BYTES];
 
-	fprintf(out, "%zu processes %s made %s side by side: ", jobs->n,
+	fprintf(out, "%zu processes %s made %s, some of them at the same time: ", jobs->n,
 	        jobs->ranks ? "of the same ranks" : "without a rank", steps);
 	for (size_t i = 0; i < jobs->shown; i++)
 		fprintf(out, "%s%s %zu times (p50 %s, p99 %s)", i ? ", " : "",

@@ -97,11 +97,11 @@ void report_next(struct report_document *document, const struct report *report)
 	if (report->ranking.primary)
 		advise_primary(document, report);
 	else if (report->ranking.oncpu.class)
-		report_document_point(document,
-		                      "Record with --oncpu-hz 99: `stallprof top FILE --type cpu` has what "
-		                      "%s computes. See above "
-		                      "whether the CPUs were slower.",
-		                      report->ranking.oncpu.class);
+		report_document_point(
+		        document,
+		        "What %s computes: `stallprof top FILE --type cpu`, of a recording with "
+		        "--oncpu-hz 99. See above whether the CPUs were slower.",
+		        report->ranking.oncpu.class);
 	else if (wait->chain.ns > 0)
 		advise_behind(document, &wait->chain, wait->gil);
 	else if (wait->gil)

@@ -8,6 +8,7 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/loaded/loaded_sample.h"
 #include "profiler/report/report_causes.h"
 
 #define PRIMARY_PART       4 /* of what grew most */
@@ -138,6 +139,12 @@ static const struct report_cause *largest_but_gpu(const struct report_ranking *r
 	return NULL;
 }
 
+/* Not over, so that nobody knows yet what it is. */
+static bool is_undecided(const struct report_cause *cause)
+{
+	return !strcmp(cause->name, LOADED_UNDECIDED);
+}
+
 /* A program chose how long it sleeps, and someone stopped it. */
 static bool is_chosen(const struct report_cause *cause)
 {
@@ -153,8 +160,8 @@ static const struct report_cause *largest_wait_of_loop(const struct report_ranki
 	for (size_t i = 0; i < ranking->count; i++) {
 		const struct report_cause *cause = &ranking->causes[i];
 
-		if (cause->indirect && cause->of_loop >= least && (or_chosen || !is_chosen(cause)) &&
-		    (!most || cause->of_loop > most->of_loop))
+		if (cause->indirect && cause->of_loop >= least && !is_undecided(cause) &&
+		    (or_chosen || !is_chosen(cause)) && (!most || cause->of_loop > most->of_loop))
 			most = cause;
 	}
 	return most;
@@ -162,10 +169,10 @@ static const struct report_cause *largest_wait_of_loop(const struct report_ranki
 
 void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view)
 {
-	const struct report_cause *wait;
+	const struct report_cause *wait, *felt;
 
 	report_causes_share(out->causes, out->count, view);
-	out->primary = largest_steady(out, true);
+	felt = out->primary = largest_steady(out, true);
 	wait = largest_wait_of_loop(out, DIRECT_LEAST, false);
 	if (out->primary && wait &&
 	    out->primary->score < DIRECT_LEAST * (out->primary->score + wait->of_loop))
@@ -175,7 +182,7 @@ void report_primary_choose_steady(struct report_ranking *out, const struct repor
 	out->beside_gpu = NULL;
 	if (out->primary && out->primary->family == FAMILY_GPU)
 		out->beside_gpu = largest_but_gpu(out);
-	out->unfelt = !out->primary || out->primary->indirect ? largest_steady(out, false) : NULL;
+	out->unfelt = felt ? NULL : largest_steady(out, false);
 	if (!out->primary)
 		out->mode = REPORT_NOTHING;
 }

@@ -98,7 +98,7 @@ struct report_ranking {
 	size_t signal_count;
 	const struct report_cause *primary; /* NULL: none took much */
 	const struct report_cause *
-	        unfelt; /* took as much as a primary cause, but the loop did not wait for it; NULL: none, or there is a primary that is no wait */
+	        unfelt; /* took as much as a primary cause, but the loop did not wait for it; NULL: none, or it waited for another cause */
 	const struct report_cause *
 	        beside_gpu; /* the largest other cause where the primary one of a steady run is a GPU's; NULL: none, or it is not */
 	/* Where the recording has a cause that took far more in all of it than the incident's did there: that, by the ledger. It may be

@@ -111,7 +111,9 @@ static void no_cause_text(FILE *out, const struct report_ranking *ranking)
 		report_oncpu_text(out, ranking);
 	else if (!waited)
 		fputs("the threads ran longer themselves", out);
-	if (ranking->oncpu.class || !waited)
+	if (ranking->oncpu.class) /* without what it spun */
+		fputs(", with more to do, or on slower CPUs.", out);
+	else if (!waited)
 		fputs(", with more to do, on slower CPUs, or spinning for a GPU or other ranks.", out);
 	else
 		fputs("compare it with a run that was well (--baseline).", out);

@@ -102,12 +102,13 @@ static bool more_until_next(const int64_t *buckets, const struct span *span, con
 
 	if (!time->begin_ns || !time->next_ns || time->next_ns > span->end_ns)
 		return false;
-	for (size_t i = 0; at_ns + 2 * bucket_ns <= time->next_ns; i++, at_ns += bucket_ns) {
+	for (size_t i = 0; at_ns < time->next_ns && time->next_ns - at_ns >= 2 * bucket_ns;
+	     i++, at_ns += bucket_ns) {
 		uint64_t from_ns = time->begin_ns > at_ns ? time->begin_ns : at_ns;
 
 		sum_ns += (double)buckets[i];
-		if (buckets[i] > 0 && from_ns < at_ns + bucket_ns)
-			room_ns += (double)(at_ns + bucket_ns - from_ns);
+		if (buckets[i] > 0 && from_ns - at_ns < bucket_ns)
+			room_ns += (double)(bucket_ns - (from_ns - at_ns));
 	}
 	return room_ns > 0 && sum_ns > room_ns * (1 + 1.0 / SPAN_SLACK) + (double)bucket_ns / 2;
 }

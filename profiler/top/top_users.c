@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_users.h"
 
 /* From which part on it is much: of the time in which threads were not blocked, as those that idle say nothing. */
-#define MUCH        0.1
-#define DEVICES_MAX 32
+#define MUCH      0.1
+#define DISKS_MAX 32 /* that other programs use */
 
 struct waited {
 	bool pushed;     /* some tags are pushed: those of processes do not count */
@@ -23,43 +24,48 @@ struct waited {
 	struct {
 		const char *name;
 		int64_t ns;
-	} device[DEVICES_MAX];
-	size_t n_devices;
+	} disk[DISKS_MAX];
+	size_t n_disks;
 };
 
-static void add_device(struct waited *waited, const char *name, int64_t ns)
+/* The disks of the host whose users are known. */
+static void list_disks(struct waited *waited, const struct timeline *timeline)
 {
-	size_t i = 0;
+	for (size_t i = 0; timeline && i < timeline_count(timeline) && waited->n_disks < DISKS_MAX; i++) {
+		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
+		size_t at = 0;
 
-	while (i < waited->n_devices && strcmp(waited->device[i].name, name) != 0)
-		i++;
-	if (i == DEVICES_MAX)
-		return;
-	waited->n_devices += i == waited->n_devices;
-	waited->device[i].name = name;
-	waited->device[i].ns += ns;
+		if (lane->kind != TIMELINE_SIGNAL || strcmp(lane->name, HOST_USER_DISK) != 0)
+			continue;
+		while (at < waited->n_disks && strcmp(waited->disk[at].name, lane->device) != 0)
+			at++;
+		if (at == waited->n_disks)
+			waited->disk[waited->n_disks++].name = lane->device;
+	}
 }
 
 static void add_row(struct waited *waited, const struct ledger_row *row)
 {
 	if (row->state == LEDGER_BLOCKED || row->state == LEDGER_UNOBSERVED || (waited->pushed && row->base))
 		return;
-	waited->busy_ns += row->ns;
+	waited->busy_ns = saturating_add(waited->busy_ns, row->ns);
 	if (row->state == LEDGER_RUNQUEUE)
-		waited->runqueue_ns += row->ns;
-	else if (row->state == LEDGER_STALL && *row->device)
-		add_device(waited, row->device, row->ns);
+		waited->runqueue_ns = saturating_add(waited->runqueue_ns, row->ns);
+	for (size_t i = 0; row->state == LEDGER_STALL && i < waited->n_disks; i++)
+		if (!strcmp(waited->disk[i].name, row->device))
+			waited->disk[i].ns = saturating_add(waited->disk[i].ns, row->ns);
 }
 
-static void sum_waited(struct waited *waited, struct ledger *ledger)
+static void sum_waited(struct waited *waited, const struct loaded_profiles *input)
 {
-	size_t rows = ledger_count(ledger);
+	size_t rows = ledger_count(input->ledger);
 
 	*waited = (struct waited){ .pushed = false };
-	for (size_t i = 0; i < rows && ledger_at(ledger, i); i++)
-		waited->pushed |= !ledger_at(ledger, i)->base;
-	for (size_t i = 0; i < rows && ledger_at(ledger, i); i++)
-		add_row(waited, ledger_at(ledger, i));
+	list_disks(waited, input->timeline);
+	for (size_t i = 0; i < rows && ledger_at(input->ledger, i); i++)
+		waited->pushed |= !ledger_at(input->ledger, i)->base;
+	for (size_t i = 0; i < rows && ledger_at(input->ledger, i); i++)
+		add_row(waited, ledger_at(input->ledger, i));
 }
 
 static size_t print_users(FILE *out, const struct loaded_profiles *input, const char *signal,
@@ -92,13 +98,13 @@ size_t top_text_users(FILE *out, const struct loaded_profiles *input, size_t col
 	size_t lines = 0, most = 0;
 	double least;
 
-	sum_waited(&waited, input->ledger);
+	sum_waited(&waited, input);
 	least = MUCH * (double)waited.busy_ns;
 	if (waited.runqueue_ns > 0 && (double)waited.runqueue_ns >= least)
 		lines += print_users(out, input, HOST_USER_CPU, "", columns);
-	for (size_t i = 1; i < waited.n_devices; i++)
-		most = waited.device[i].ns > waited.device[most].ns ? i : most;
-	if (waited.n_devices && waited.device[most].ns > 0 && (double)waited.device[most].ns >= least)
-		lines += print_users(out, input, HOST_USER_DISK, waited.device[most].name, columns);
+	for (size_t i = 1; i < waited.n_disks; i++)
+		most = waited.disk[i].ns > waited.disk[most].ns ? i : most;
+	if (waited.n_disks && waited.disk[most].ns > 0 && (double)waited.disk[most].ns >= least)
+		lines += print_users(out, input, HOST_USER_DISK, waited.disk[most].name, columns);
 	return lines;
 }

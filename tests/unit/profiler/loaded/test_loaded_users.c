@@ -40,8 +40,8 @@ static int end(void **state)
 	return 0;
 }
 
-/* From the first second to the last, so much in each. */
-static void used(const char *signal, const char *process, const char *device, double each)
+/* So much in each second before `seconds`. */
+static void used_for(int seconds, const char *signal, const char *process, const char *device, double each)
 {
 	const struct timeline_lane lane = { .kind = TIMELINE_SIGNAL,
 		                            .class = process,
@@ -49,10 +49,15 @@ static void used(const char *signal, const char *process, const char *device, do
 		                            .device = device,
 		                            .bucket_ns = SECOND };
 
-	for (uint64_t at = 0; at < 10; at++)
+	for (uint64_t at = 0; at < (uint64_t)seconds; at++)
 		assert_int_equal(timeline_add(input.timeline, &lane, T0 + at * SECOND, T0 + (at + 1) * SECOND,
 		                              (int64_t)each),
 		                 0);
+}
+
+static void used(const char *signal, const char *process, const char *device, double each)
+{
+	used_for(10, signal, process, device, each);
 }
 
 static void spent(uint32_t pid, enum ledger_state state, const char *cause, const char *device, double each)
@@ -103,6 +108,31 @@ static void test_loaded_users__by_name_and_tag(void **state)
 	assert_text(HOST_USER_DISK, "vda", "vda was used most, without a tag, by: dd (pid 4, 310 MB/s)");
 }
 
+/* An agent counts while something is tagged: here for two of ten seconds. */
+static void test_loaded_users__not_counted_all_the_time(void **state)
+{
+	(void)state;
+	used_for(2, HOST_USER_CPU, "stress (1)", "", 0.9e9);
+	used_for(1, HOST_USER_CPU, "make (2)", "", 0.4e9);
+	used_for(2, HOST_USER_DISK, "dd (4)", "vda", 310e6);
+	assert_text(HOST_USER_CPU, "",
+	            "CPUs were used most by: stress (pid 1, 0.9 CPUs), make (pid 2, 0.2 CPUs)");
+	assert_text(HOST_USER_DISK, "vda", "vda was used most, without a tag, by: dd (pid 4, 310 MB/s)");
+}
+
+/* A pid of one is another process on another; what they use adds up. */
+static void test_loaded_users__of_several_hosts(void **state)
+{
+	(void)state;
+	spent(12, LEDGER_ONCPU, "", "", 0.5);
+	used(HOST_USER_CPU, "python (12)", "", 0.5e9);
+	assert_text(HOST_USER_CPU, "", "CPUs were used most by: python (pid 12, tagged, 0.5 CPUs)");
+	assert_int_equal(stamp_add_window(input.stamp, T0, T0 + 10 * SECOND), 0);
+	assert_text(HOST_USER_CPU, "", "CPUs were used most by: python (pid 12, 0.5 CPUs)");
+	stamp_set_booted(input.stamp, T0 - SECOND);
+	assert_text(HOST_USER_CPU, "", "CPUs were used most by: python (pid 12, tagged, 0.5 CPUs)");
+}
+
 /* Of names with blanks the number alone is left out; what is small is among the others. */
 static void test_loaded_users__small(void **state)
 {
@@ -145,6 +175,8 @@ static void test_loaded_users__in_top(void **state)
 	spent(12, LEDGER_RUNQUEUE, "", "", 0.04);
 	assert_lines(1, "CPUs were used most by: stress (pid 1, 0.9 CPUs)\n");
 	spent(12, LEDGER_STALL, "throttle", "vda", 0.1);
+	spent(12, LEDGER_RUNQUEUE, "", "", 0.04);
+	spent(12, LEDGER_STALL, "nfs_read", "server:/export", 0.2); /* which is no disk of this host */
 	assert_lines(2, "CPUs were used most by: stress (pid 1, 0.9 CPUs)\n"
 	                "vda was used most, without a tag, by: dd (pid 4, 310 MB/s)\n");
 }
@@ -153,6 +185,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_loaded_users__by_name_and_tag, begin, end),
+		cmocka_unit_test_setup_teardown(test_loaded_users__not_counted_all_the_time, begin, end),
+		cmocka_unit_test_setup_teardown(test_loaded_users__of_several_hosts, begin, end),
 		cmocka_unit_test_setup_teardown(test_loaded_users__small, begin, end),
 		cmocka_unit_test_setup_teardown(test_loaded_users__in_top, begin, end),
 	};

@@ -170,11 +170,13 @@ static void test_report_jobs__one_job(void **state)
 	const struct process ranks[] = { { 1, 1, 190, 100, 0 }, { 2, 2, 190, 100, 0 } };
 	const struct process anew[] = { { 1, 0, 95, 100, 0 }, { 2, 0, 95, 100, 10 } };
 	const struct process forked[] = { { 1, 0, 190, 100, 0 }, { 2, 0, 1, 19000, 0 } };
+	const struct process two_threads[] = { { 1, 0, 180, 100, 0 }, { 2, 0, 180, 100, 10 } };
 
 	(void)state;
 	expect_jobs(ranks, COUNT(ranks), 0, 0);
 	expect_jobs(anew, COUNT(anew), 0, 0);
 	expect_jobs(forked, COUNT(forked), 0, 0);
+	expect_jobs(two_threads, COUNT(two_threads), 0, 0); /* and begun anew */
 }
 
 /* The slower one first. */
@@ -188,7 +190,8 @@ static void test_report_jobs__words(void **state)
 	(void)state;
 	assert_non_null(strstr(
 	        text,
-	        "2 processes without a rank made train_step side by side: python3[2] 95 times (p50 200 ms, "
+	        "2 processes without a rank made train_step, some of them at the same time: python3[2] 95 "
+	        "times (p50 200 ms, "
 	        "p99 "
 	        "200 ms), python3[1] 190 times (p50 100 ms, p99 100 ms). Nothing recorded says whether they "
 	        "are one job, and all that is said here is of them together: record each job by itself "
@@ -199,7 +202,9 @@ static void test_report_jobs__words(void **state)
 	forget(&run);
 	run = processes(same_ranks, COUNT(same_ranks));
 	text = report_of(&run, REPORT_JSON, NULL);
-	assert_non_null(strstr(text, "2 processes of the same ranks made train_step side by side: rank 0 "));
+	assert_non_null(strstr(
+	        text,
+	        "2 processes of the same ranks made train_step, some of them at the same time: rank 0 "));
 	assert_non_null(strstr(text, ". So there were several jobs, and all"));
 	free(text);
 	forget(&run);

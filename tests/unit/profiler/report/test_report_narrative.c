@@ -39,7 +39,7 @@ static void test_report_narrative__less_time_lost(void **state)
 	expect(text, "0.50 threads before (sigma 0.03), 0.11 during, 15.5 sigmas less: 1.55 s less in all.");
 	expect(text,
 	       "No wait grew: each train\\_step ran 25.0 ms on a CPU instead of 8.33 ms, with more to do");
-	expect(text, "has what train\\_step computes");
+	expect(text, "What train\\_step computes: ");
 	free(text);
 }
 

@@ -13,6 +13,7 @@
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report_live_classes.h"
+#include "profiler/loaded/loaded_sample.h"
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_rank.h"
 #include "tests/unit/profiler/report/planted_run.h"
@@ -250,6 +251,7 @@ static void test_report_primary__a_wait_beside_little_else(void **state)
 		assert_int_equal(ranking.mode, REPORT_STEADY);
 		assert_string_equal(ranking.primary->name, cases[i].primary);
 		assert_int_equal(report_primary_is_wait(&ranking), !strcmp(cases[i].primary, cases[i].wait));
+		assert_null(ranking.unfelt); /* the loop itself waited for CPUs */
 		report_ranking_free(&ranking);
 		end(&run);
 	}
@@ -259,9 +261,12 @@ static void test_report_primary__a_wait_beside_little_else(void **state)
 static void test_report_primary__a_wait_alone(void **state)
 {
 	static const struct {
+		const char *wait;
 		int64_t ms;
 		enum report_mode mode;
-	} cases[] = { { 400, REPORT_STEADY }, { 200, REPORT_NOTHING } };
+	} cases[] = { { "lock", 400, REPORT_STEADY },
+		      { "lock", 200, REPORT_NOTHING },
+		      { LOADED_UNDECIDED, 400, REPORT_NOTHING } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -270,7 +275,7 @@ static void test_report_primary__a_wait_alone(void **state)
 
 		tags(&run, "train_step", 1, 500);
 		seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
-		row(&run, "train_step", false, LEDGER_BLOCKED, "lock", cases[i].ms * (int64_t)MS);
+		row(&run, "train_step", false, LEDGER_BLOCKED, cases[i].wait, cases[i].ms * (int64_t)MS);
 		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
 		assert_int_equal(ranking.mode, cases[i].mode);
 		report_ranking_free(&ranking);

@@ -80,12 +80,32 @@ static void test_top_parallel__other_kinds(void **state)
 	assert_true(parallel(TIMELINE_BLOCKED, many, 6));
 }
 
+/* A profile may say any times. */
+static void test_top_parallel__at_the_end_of_time(void **state)
+{
+	const struct timeline_lane lane = { .kind = TIMELINE_ONCPU,
+		                            .class = "train_step",
+		                            .bucket_ns = (uint64_t)SECOND };
+	const uint64_t last = UINT64_MAX / (uint64_t)SECOND * (uint64_t)SECOND;
+	struct timeline *timeline = timeline_new(0);
+	struct top_parallel time = {
+		.has_class = has_class, .ns = 1, .n_processes = 2, .begin_ns = 1, .next_ns = last - 1
+	};
+
+	(void)state;
+	for (uint64_t at = last - 3 * (uint64_t)SECOND; at < last; at += (uint64_t)SECOND)
+		assert_int_equal(timeline_add(timeline, &lane, at, at + (uint64_t)SECOND, 5), 0);
+	assert_false(top_parallel(timeline, &time));
+	timeline_free(timeline);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_top_parallel__one_thread),
 		cmocka_unit_test(test_top_parallel__two_at_once),
 		cmocka_unit_test(test_top_parallel__other_kinds),
+		cmocka_unit_test(test_top_parallel__at_the_end_of_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
