@@ -7,7 +7,7 @@ __stallprof_options() {
 
 # __stallprof_causes PROGRAM: those that doctor lists, and that are not needed by all others.
 __stallprof_causes() {
-	"$1" doctor 2>/dev/null | sed -n '/^cause /,$s/^\([a-z][a-z_0-9]*\) .*/\1/p' | grep -vx 'cause\|core\|tags'
+	"$1" doctor 2>/dev/null | sed -n '/^hooks: /,$s/^  \([a-z][a-z_0-9]*\) .*/\1/p' | sort -u | grep -vx 'core\|tags'
 }
 
 # __stallprof_values OPTION COMMAND PROGRAM: what may stand behind it; nothing where that is a file, a name or a number.

@@ -23,7 +23,7 @@ end
 
 # Those that doctor lists, and that are not needed by all others.
 function __stallprof_causes
-    stallprof doctor 2>/dev/null | sed -n '/^cause /,$s/^\([a-z][a-z_0-9]*\) .*/\1/p' | string match -vr '^(cause|core|tags)$'
+    stallprof doctor 2>/dev/null | sed -n '/^hooks: /,$s/^  \([a-z][a-z_0-9]*\) .*/\1/p' | sort -u | string match -vr '^(core|tags)$'
 end
 
 # Behind `--` stands a command of its own.
