@@ -357,6 +357,8 @@ static void check_sound(struct diff *diff)
 	diff_absent_pushed(diff->side, diff->paired, &diff->against);
 	diff_absent_waits(diff->side, &diff->remarks);
 	diff_absent_runqueue(diff->side, &diff->remarks);
+	if (diff->type && !strcmp(diff->type, "cpu") && !diff->paired)
+		diff_absent_oncpu(diff->side, &diff->against);
 	if (!diff->paired)
 		diff_sound_check(diff->side, &diff->against, &diff->remarks);
 	else if (diff->side[0].news.unreadable_files)

@@ -211,6 +211,19 @@ void diff_absent_waits(const struct diff_side side[2], struct diff_lines *remark
 	                       : "To compare them, record both with --waits long, and add --waits.");
 }
 
+void diff_absent_oncpu(const struct diff_side side[2], struct diff_lines *against)
+{
+	static const char *const names[] = { "BASE", "NEW" };
+
+	for (int s = 0; s < 2; s++)
+		if (side[s].oncpu_samples && !side[!s].oncpu_samples)
+			diff_lines_add(
+			        against,
+			        "%s has time on CPUs outside of stalls, and %s has not: record both with "
+			        "--oncpu-hz",
+			        names[s], names[!s]);
+}
+
 static bool is_of_tags(const struct diff_side *side)
 {
 	for (size_t i = 0; i < side->filter.count; i++)

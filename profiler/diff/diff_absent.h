@@ -29,6 +29,9 @@ void diff_absent_pushed(const struct diff_side side[2], bool paired, struct diff
 /* Adds a remark if NEW waited longer than BASE for what is no stall, and both sides leave that out. */
 void diff_absent_waits(const struct diff_side side[2], struct diff_lines *remarks);
 
+/* Of comparisons of CPU time: adds a line if one side has it outside of stalls, and the other was recorded without. */
+void diff_absent_oncpu(const struct diff_side side[2], struct diff_lines *against);
+
 /* Adds a remark if NEW waited longer than BASE for a CPU, unless a filter asks for some of the waits alone. */
 void diff_absent_runqueue(const struct diff_side side[2], struct diff_lines *remarks);
 

@@ -32,7 +32,7 @@ const char *diff_side_text(char text[DIFF_SIDE_BYTES], const struct diff_side *s
 /* "99 % bounds by 20 and 21 windows", or that there are none and why. */
 const char *diff_bounds_text(char text[DIFF_SIDE_BYTES], const struct diff *diff);
 
-#define DIFF_USE_BYTES 512
+#define DIFF_USE_BYTES 768
 /* "train_step: 68.1 ms to 220 ms (+223.1 %), on-CPU 66 ms to 72 ms, run queue 2 ms to 148 ms; 200 and 200 uses: worse" */
 const char *diff_use_text(char text[DIFF_USE_BYTES], const struct diff_use_class *use);
 

@@ -284,6 +284,7 @@ void diff_side_count(struct diff_side *side, const struct loaded_sample *sample,
 {
 	side->samples_passed += passes;
 	side->wait_samples += sample->is_wait;
+	side->oncpu_samples += !strcmp(sample->stall, "none");
 	side->stall_count += sample->is_wait ? 0 : waits;
 }
 

@@ -64,8 +64,9 @@ struct diff_side {
 	struct diff_classes *classes; /* the caller's */
 	struct stamp *stamp;
 	size_t files, foreign_files, rewritten_files, malformed_lines;
-	size_t samples_passed;                  /* its filter */
-	size_t wait_samples;                    /* of waits that are no stalls, whatever the filter */
+	size_t samples_passed; /* its filter */
+	size_t wait_samples;   /* of waits that are no stalls, whatever the filter */
+	size_t oncpu_samples;  /* of time on a CPU outside of stalls (--oncpu-hz), likewise */
 	size_t ledger_rows, ledger_rows_passed; /* by tag and process */
 	bool ledger_has[DIFF_CLASSES_MAX];      /* which classes those are of */
 	double waited_ns[ABI_WAIT_KINDS];       /* and how long they waited, by loaded_wait_kind() */

@@ -16,7 +16,7 @@
 
 /* By how much the median must differ for a verdict: where processes tell, and where each side has too few of them. */
 #define CHANGE_LEAST 0.1
-#define CHANGE_ALONE 0.25
+#define CHANGE_ALONE 0.5
 
 #define SMALL_PART 0.01
 
@@ -107,6 +107,8 @@ struct value {
 	double ns;
 	int side;
 	uint64_t process;
+	const struct diff_use *use;
+	bool only; /* its process has no other of the class */
 };
 
 static int compare_values(const void *left, const void *right)
@@ -123,6 +125,42 @@ static int compare_processes(const void *left, const void *right)
 
 	order = order ? order : (a->process > b->process) - (a->process < b->process);
 	return order ? order : compare_values(left, right);
+}
+
+static int compare_tags(const void *left, const void *right)
+{
+	const struct use_key *a = &((const struct value *)left)->use->key,
+	                     *b = &((const struct value *)right)->use->key;
+	int order = (a->id > b->id) - (a->id < b->id);
+
+	return order ? order : (a->hash > b->hash) - (a->hash < b->hash);
+}
+
+static bool same_process(const struct value *values, size_t n, size_t a, size_t b)
+{
+	return a < n && b < n && values[a].process == values[b].process;
+}
+
+/* Leaves out the uses of processes that were forked within one and have none of their own, as workers that are started in the first step: theirs is
+ * that one. `values` are of one side and class; returns how many are left. */
+static size_t drop_inherited(struct value *values, size_t n)
+{
+	size_t kept = 0;
+
+	qsort(values, n, sizeof(*values), compare_processes);
+	for (size_t i = 0; i < n; i++)
+		values[i].only = !same_process(values, n, i, i + 1) && !same_process(values, n, i, i - 1);
+	qsort(values, n, sizeof(*values), compare_tags);
+	for (size_t i = 0, end; i < n; i = end) {
+		bool owned = false;
+
+		for (end = i; end < n && !compare_tags(&values[i], &values[end]); end++)
+			owned |= !values[end].only;
+		for (size_t k = i; k < end; k++)
+			if (!owned || !values[k].only)
+				values[kept++] = values[k];
+	}
+	return kept;
 }
 
 static double median_of(const struct value *sorted, size_t n)
@@ -208,36 +246,40 @@ static void judge(struct diff_use_class *class, struct value *values, size_t n, 
 	class->verdict = !class->significant ? DIFF_NOISE : z > 0 ? DIFF_WORSE : DIFF_BETTER;
 }
 
+static void sum_uses(struct diff_use_class *class, int side, struct value *values, size_t n)
+{
+	class->count[side] = n;
+	for (size_t i = 0; i < n; i++) {
+		class->whole_ns[side] += values[i].use->ns;
+		class->oncpu_ns[side] += values[i].use->oncpu_ns / (double)n;
+		class->runqueue_ns[side] += values[i].use->runqueue_ns / (double)n;
+	}
+	qsort(values, n, sizeof(*values), compare_values);
+	class->median_ns[side] = median_of(values, n);
+}
+
 /* Fills the class and the values of its uses, sorted; returns how many. */
 static size_t take_uses(const struct diff_uses *uses, int number, struct diff_use_class *class,
                         struct value *values)
 {
-	struct value *own = values;
 	size_t n = 0;
 
 	for (int side = 0; side < 2; side++) {
-		for (struct diff_use *use = uses->by_key[side]; use; use = use->hh.next) {
-			if (use->key.class != number)
-				continue;
-			values[n++] =
-			        (struct value){ .ns = use->ns,
-				                .side = side,
-				                .process = use->key.start_ns ^ (uint64_t)use->key.pid << 32 };
-			class->whole_ns[side] += use->ns;
-			class->oncpu_ns[side] += use->oncpu_ns;
-			class->runqueue_ns[side] += use->runqueue_ns;
-		}
-		class->count[side] = n - (size_t)(own - values);
-		if (class->count[side]) {
-			qsort(own, class->count[side], sizeof(*own), compare_values);
-			class->median_ns[side] = median_of(own, class->count[side]);
-			class->oncpu_ns[side] /= (double)class->count[side];
-			class->runqueue_ns[side] /= (double)class->count[side];
-		}
-		own = values + n;
+		struct value *own = values + n;
+		size_t count = 0;
+
+		for (struct diff_use *use = uses->by_key[side]; use; use = use->hh.next)
+			if (use->key.class == number)
+				own[count++] = (struct value){ .ns = use->ns,
+					                       .side = side,
+					                       .process = use->key.start_ns ^
+					                                  (uint64_t)use->key.pid << 32,
+					                       .use = use };
+		count = drop_inherited(own, count);
+		sum_uses(class, side, own, count);
+		n += count;
 	}
-	if (n)
-		qsort(values, n, sizeof(*values), compare_values);
+	qsort(values, n, sizeof(*values), compare_values);
 	return n;
 }
 

@@ -106,7 +106,7 @@ static bool is_wanted(const struct loaded_users *users, const struct timeline_la
 	return is_of(lane, users->signal) && !strcmp(lane->device, users->device);
 }
 
-static bool is_unnamed(const char *process)
+bool loaded_users_unnamed(const char *process)
 {
 	return !strcmp(process, HOST_USER_OTHERS) || !strncmp(process, GONE, strlen(GONE));
 }
@@ -156,7 +156,7 @@ static size_t sum_users(struct loaded_users *users, struct loaded_user *all, con
 		user.rate = sum_of(timeline, i) * scale;
 		user.tagged = has_pid(pids, pid_of(lane->class));
 		users->others += user.rate;
-		if (!is_unnamed(lane->class))
+		if (!loaded_users_unnamed(lane->class))
 			add(all, &count, &user);
 	}
 	qsort(all, count, sizeof(*all), compare_users);

@@ -50,6 +50,9 @@ void loaded_users_text(FILE *out, const struct loaded_users *users);
 /* Of a lane of the timeline: value a second in [begin_ns, end_ns). */
 double loaded_users_rate(const struct timeline *timeline, size_t index, uint64_t begin_ns, uint64_t end_ns);
 
+/* Whether it is no process, but what all others had, or one that ended before its name was read. */
+bool loaded_users_unnamed(const char *process);
+
 /* Whether two processes, "fio (1234)" and "fio (5)", have the same name. */
 bool loaded_users_alike(const char *a, const char *b);
 

@@ -196,7 +196,7 @@ static const struct cause causes[] = {
 	  FAMILY_THREADS,
 	  true,
 	  "sleeping for a time that the program chose",
-	  { "`stallprof top FILE` has the line of code that asks for the sleep.", NULL } },
+	  { "`stallprof top FILE --stall sleep` has the line of code that asks for the sleep.", NULL } },
 	{ "stopped",
 	  FAMILY_THREADS,
 	  true,

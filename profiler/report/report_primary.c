@@ -14,6 +14,7 @@
 #define PRIMARY_PART       4 /* of what grew most */
 #define PRIMARY_SIGMAS     1
 #define STEADY_LEAST       0.05 /* of the wall time, for something to be wrong all the time */
+#define WAIT_BEFORE        0.25 /* of it and a wait of the loop's: what took less does not come before that */
 #define BOUND_LEAST        0.3  /* of the time, for a run to be bound by a GPU */
 #define WHOLE_LEAST        2    /* times what the incident took, for the whole run to have a word */
 #define WHOLE_PARTS        3    /* of the run, of which a stretch that tells less is no more than one */
@@ -97,6 +98,14 @@ void report_primary_choose(struct report_ranking *out)
 		out->primary = NULL;
 }
 
+/* Of a cause with its shares: whether it is no wait for others, and took enough to be told. `felt`: and cost the loop as much, or may have cost
+ * it twice as much, which is but a bound. */
+static bool is_steady(const struct report_cause *cause, bool felt)
+{
+	return !cause->indirect && cause->score >= STEADY_LEAST &&
+	       (!felt || cause->of_loop >= STEADY_LEAST || cause->felt >= 2 * STEADY_LEAST);
+}
+
 const char *report_primary_why_not(const struct report_ranking *ranking, const struct report_cause *cause)
 {
 	const struct report_cause *primary = ranking->primary;
@@ -107,20 +116,14 @@ const char *report_primary_why_not(const struct report_ranking *ranking, const s
 		return "it is a wait for other threads or peers, and what those did comes before it";
 	if (ranking->mode == REPORT_SPIKE && cause->z < PRIMARY_SIGMAS)
 		return "it grew by less than a sigma";
+	if (ranking->mode == REPORT_STEADY && !cause->indirect && !is_steady(cause, true))
+		return "the loop did not wait for it, as far as is known";
 	if (!cause->indirect && primary->indirect)
 		return "it took too little of what grew to explain it";
 	return "it took less than a quarter of what the cause took that grew most";
 }
 
 /* --- of the whole run --------------------------------------------------------------------------------------------- */
-
-/* Of a cause with its shares: whether it is no wait for others, and took enough to be told. `felt`: and cost the loop as much, or may have cost
- * it twice as much, which is but a bound. */
-static bool is_steady(const struct report_cause *cause, bool felt)
-{
-	return !cause->indirect && cause->score >= STEADY_LEAST &&
-	       (!felt || cause->of_loop >= STEADY_LEAST || cause->felt >= 2 * STEADY_LEAST);
-}
 
 /* The first such one, which has the highest score; NULL: there is none. */
 static const struct report_cause *largest_steady(const struct report_ranking *ranking, bool felt)
@@ -174,8 +177,7 @@ void report_primary_choose_steady(struct report_ranking *out, const struct repor
 	report_causes_share(out->causes, out->count, view);
 	felt = out->primary = largest_steady(out, true);
 	wait = largest_wait_of_loop(out, DIRECT_LEAST, false);
-	if (out->primary && wait &&
-	    out->primary->score < DIRECT_LEAST * (out->primary->score + wait->of_loop))
+	if (out->primary && wait && out->primary->score < WAIT_BEFORE * (out->primary->score + wait->of_loop))
 		out->primary = wait;
 	if (!out->primary)
 		out->primary = largest_wait_of_loop(out, STEADY_LEAST, true);

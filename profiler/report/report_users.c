@@ -40,11 +40,13 @@ static void add(struct report_user *users, size_t *count, const struct report_us
 	users[(*count)++] = *user;
 }
 
+/* Those with a name first. */
 static int compare(const void *left, const void *right)
 {
-	double a = growth(left), b = growth(right);
+	const struct report_user *a = left, *b = right;
+	int order = loaded_users_unnamed(a->process) - loaded_users_unnamed(b->process);
 
-	return (b > a) - (b < a);
+	return order ? order : (growth(b) > growth(a)) - (growth(b) < growth(a));
 }
 
 static size_t keep_largest(struct report_user users[REPORT_USERS_MAX], struct report_user *all, size_t count,
@@ -53,10 +55,9 @@ static size_t keep_largest(struct report_user users[REPORT_USERS_MAX], struct re
 	size_t n = 0;
 
 	qsort(all, count, sizeof(*all), compare);
-	while (n < count && n < REPORT_USERS_MAX && growth(&all[n]) >= least) {
-		users[n] = all[n];
-		n++;
-	}
+	for (size_t i = 0; i < count && n < REPORT_USERS_MAX; i++)
+		if (growth(&all[i]) >= least)
+			users[n++] = all[i];
 	return n;
 }
 

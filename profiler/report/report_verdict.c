@@ -243,7 +243,9 @@ static void users_text(FILE *out, const struct report *report)
 {
 	if (!report->whole_users.count)
 		return;
-	fputs(report->ranking.mode == REPORT_SPIKE ? " In the whole recording " : " ", out);
+	fputs(report->ranking.mode == REPORT_SPIKE && !report->ranking.whole.name ? " In the whole recording "
+	                                                                          : " ",
+	      out);
 	loaded_users_text(out, &report->whole_users);
 	fputc('.', out);
 }

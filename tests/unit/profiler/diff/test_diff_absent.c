@@ -1,6 +1,8 @@
 /* Tests of diff_absent.h: what samples do not have, and whether it is known. */
 #include "tests/unit/diff_fixture.h"
 
+#include "profiler/diff/diff_absent.h"
+
 #define WINDOWS 12
 
 /* A loop that waits for a disk and, each second, so long for a CPU; a process beside it as well. */
@@ -129,9 +131,27 @@ static void test_diff_absent__short_waits(void **state)
 	made_remove(&none);
 }
 
+/* CPU time outside of stalls is sampled if that is asked for. */
+static void test_diff_absent__oncpu(void **state)
+{
+	struct diff_side side[2] = { { .oncpu_samples = 7 }, { .oncpu_samples = 9 } };
+	struct diff_lines against = { .count = 0 };
+
+	(void)state;
+	diff_absent_oncpu(side, &against);
+	assert_int_equal(against.count, 0);
+	side[0].oncpu_samples = 0;
+	diff_absent_oncpu(side, &against);
+	assert_int_equal(against.count, 1);
+	assert_string_equal(against.text[0],
+	                    "NEW has time on CPUs outside of stalls, and BASE has not: record both with "
+	                    "--oncpu-hz");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_diff_absent__oncpu),
 		cmocka_unit_test(test_diff_absent__runqueue),
 		cmocka_unit_test(test_diff_absent__short_waits),
 	};

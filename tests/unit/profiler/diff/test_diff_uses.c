@@ -118,14 +118,28 @@ static void test_diff_uses__one_run_each(void **state)
 {
 	(void)state;
 	process(0, 1, 100, 100);
-	process(1, 2, 100, 120);
+	process(1, 2, 100, 140);
 	assert_int_equal(judged()->verdict, DIFF_NOISE);
 	assert_false(diff_uses_find(&uses, "save")->significant);
 	end(state);
 	begin(state);
 	process(0, 1, 100, 100);
-	process(1, 2, 100, 130);
+	process(1, 2, 100, 160);
 	assert_int_equal(judged()->verdict, DIFF_WORSE);
+}
+
+/* Workers that are forked in the first step have that one alone, for a while: they are no runs that differ. */
+static void test_diff_uses__forked_within_one(void **state)
+{
+	(void)state;
+	for (int side = 0; side < 2; side++) {
+		process(side, 1, 100, side ? 380 : 100);
+		for (uint32_t worker = 2; worker < 4; worker++)
+			process(side, worker, 1, worker == 2 ? 50 : 700);
+	}
+	assert_int_equal(judged()->verdict, DIFF_WORSE);
+	assert_int_equal(diff_uses_find(&uses, "save")->count[1], 100);
+	assert_true(fabs(diff_uses_find(&uses, "save")->whole_ns[0] - 10200.0 * MS) < MS);
 }
 
 /* Each in a process of its own. */
@@ -225,6 +239,7 @@ int main(void)
 		TEST(ten_times_as_long),
 		TEST(processes_must_agree),
 		TEST(one_run_each),
+		TEST(forked_within_one),
 		TEST(a_process_a_use),
 		TEST(too_few),
 		TEST(no_direction),
