@@ -236,16 +236,11 @@ static void test_diff_uses__small_beside_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(ten_times_as_long),
-		TEST(processes_must_agree),
-		TEST(one_run_each),
-		TEST(forked_within_one),
-		TEST(a_process_a_use),
-		TEST(too_few),
-		TEST(no_direction),
-		TEST(too_many),
-		TEST(what_is_a_use),
-		TEST(small_beside_others),
+		TEST(ten_times_as_long), TEST(processes_must_agree),
+		TEST(one_run_each),      TEST(forked_within_one),
+		TEST(a_process_a_use),   TEST(too_few),
+		TEST(no_direction),      TEST(too_many),
+		TEST(what_is_a_use),     TEST(small_beside_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
