@@ -259,6 +259,15 @@ static int begin_findings(struct diff *diff)
 	return 0;
 }
 
+/* Whether a rule is of all rows: then none is put aside. */
+static bool looks_at_any(const struct diff *diff)
+{
+	for (size_t i = 0; i < diff->task->rule_count; i++)
+		if (diff->task->rules[i].subject == DIFF_ANY)
+			return true;
+	return false;
+}
+
 int diff_judge(struct diff *diff, char *err, size_t err_size)
 {
 	struct diff_spreads spreads;
@@ -273,7 +282,8 @@ int diff_judge(struct diff *diff, char *err, size_t err_size)
 	result = begin_findings(diff);
 	if (!result)
 		result = judge_named(&spreads, diff);
-	diff_table_fold(diff_shown(diff));
+	if (!looks_at_any(diff))
+		diff_table_fold(diff_shown(diff));
 	if (!result)
 		result = judge_table(&spreads, diff, diff_shown(diff));
 	diff_spreads_free(&spreads);

@@ -218,6 +218,9 @@ static int counted(double *ns, const struct loaded_profiles *input)
 	for (size_t i = 0; i < n; i++)
 		*ns += i && times[i] == times[i - 1] ? 0 : (double)bucket_ns;
 	free(times);
+	/* Of recordings of one host at the same time each has all of it. */
+	if (covered.booted_ns && covered.covered_ns > stamp_span_ns(&covered))
+		*ns *= (double)covered.covered_ns / (double)stamp_span_ns(&covered);
 	/* The first bucket and the last are mostly not whole; and where the CPUs' users cannot be counted a disk's may be. */
 	if (!n || *ns > (double)covered.covered_ns)
 		*ns = (double)covered.covered_ns;

@@ -58,6 +58,8 @@ static int list_classes(struct loaded_wakers *wakers, struct ledger *ledger)
 		if (!kept || compare_wakers(&wakers->waker[kept - 1], &wakers->waker[i]) != 0)
 			wakers->waker[kept++] = wakers->waker[i];
 	wakers->count = kept;
+	for (size_t i = 0; i < rows; i++)
+		find(wakers, ledger_at(ledger, i)->class)->base &= ledger_at(ledger, i)->base;
 	return 0;
 }
 

@@ -19,7 +19,7 @@ struct ledger;
 /* A class of tags, and the programs of its processes, as far as these are known. */
 struct loaded_waker {
 	const char *class;
-	bool base; /* the tag of a process: the thread held no other */
+	bool base; /* the tag of a process, that nobody pushes: the thread held no other */
 	const char *program[LOADED_PROGRAMS_MAX];
 	size_t programs; /* how many there are; may be more */
 };

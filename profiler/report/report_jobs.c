@@ -14,11 +14,12 @@
 #include "profiler/report/report_words.h"
 #include "profiler/top/top_processes.h"
 
-#define MORE_THAN_ONE 1.1 /* times what was covered: more than two processes one after another can have had */
+#define LEAST_NS     200000000 /* side by side; less is nothing */
+#define THREADS_MOST 8         /* that make steps in one process, where it has no other tags to tell by */
 
 struct maker {
 	const struct loaded_class *row;
-	double ns; /* of one thread of it */
+	uint64_t begin_ns, end_ns; /* within what was covered; it may have ended later */
 	bool beside;
 };
 
@@ -61,20 +62,16 @@ static int list_singles(struct singles *singles, const struct top_processes *pro
 	return 0;
 }
 
-/* Time of one thread of it: under all of its tags, or, without other threads, under the steps'. 0: it is not known, as several threads make steps. */
-static double time_of(const struct loaded_class *row, const struct singles *singles,
-                      const struct stamp_coverage *covered)
+/* When the process ended, at the earliest: one thread of it had so much. Without a booted_ns nobody knows when it began, and threads side by side may
+ * pass for one (top_processes.h). */
+static uint64_t earliest_end(const struct maker *maker, const struct singles *singles)
 {
-	const struct top_process *const *single = bsearch(row->worst, singles->process, singles->n,
-	                                                  sizeof(struct top_process *), compare_with_row);
-	uint64_t begin_ns = covered->booted_ns ? covered->booted_ns + row->worst->start_ns : 0, life_ns;
+	const struct ledger_row *row = maker->row->worst;
+	const struct top_process *const *single =
+	        bsearch(row, singles->process, singles->n, sizeof(struct top_process *), compare_with_row);
+	int64_t ns = single ? (*single)->ns : maker->row->wall_ns / THREADS_MOST;
 
-	/* Without knowing when processes began, threads side by side may pass for one (top_processes.h). */
-	if (single && covered->booted_ns)
-		return (double)(*single)->ns;
-	begin_ns = begin_ns > covered->first_ns ? begin_ns : covered->first_ns;
-	life_ns = begin_ns < covered->last_ns ? covered->last_ns - begin_ns : 0;
-	return (double)row->wall_ns <= MORE_THAN_ONE * (double)life_ns ? (double)row->wall_ns : 0;
+	return maker->begin_ns + (ns > 0 ? (uint64_t)ns : 0);
 }
 
 /* A process that was forked under a step's tag has that one alone. */
@@ -87,28 +84,35 @@ static size_t list_makers(struct maker *makers, const struct loaded_classes *tab
                           const struct singles *singles, const char *steps,
                           const struct stamp_coverage *covered)
 {
-	double most = (double)(covered->last_ns - covered->first_ns);
 	size_t n = 0;
 
 	for (size_t i = 0; i < table->count; i++) {
-		double ns;
+		struct maker *maker = &makers[n];
 
 		if (!makes_steps(&table->rows[i], steps))
 			continue;
-		ns = time_of(&table->rows[i], singles, covered);
-		if (ns <= 0)
-			continue;
-		makers[n++] = (struct maker){ .row = &table->rows[i], .ns = ns < most ? ns : most };
+		*maker = (struct maker){ .row = &table->rows[i],
+			                 .begin_ns = covered->booted_ns + table->rows[i].worst->start_ns };
+		if (maker->begin_ns < covered->first_ns)
+			maker->begin_ns = covered->first_ns;
+		maker->end_ns = earliest_end(maker, singles);
+		n++;
 	}
 	return n;
 }
 
-static int compare_ranks(const void *left, const void *right)
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* By rank, and by when they began. */
+static int compare_begins(const void *left, const void *right)
 {
 	const struct maker *a = left, *b = right;
-	uint32_t x = a->row->worst->rank_and_1, y = b->row->worst->rank_and_1;
+	int order = compare_numbers(a->row->worst->rank_and_1, b->row->worst->rank_and_1);
 
-	return (x > y) - (x < y);
+	return order ? order : compare_numbers(a->begin_ns, b->begin_ns);
 }
 
 /* Those that ran beside another come first, and of these the slowest. */
@@ -121,22 +125,34 @@ static int compare_speed(const void *left, const void *right)
 	return a->beside != b->beside ? b->beside - a->beside : (y > x) - (y < x);
 }
 
-static void find_beside(struct report_jobs *jobs, struct maker *makers, size_t n, double covered_ns)
+/* Those of the same rank that began before an earlier one can have ended. */
+static void mark_beside(struct maker *makers, size_t n)
 {
-	size_t end;
+	struct maker *longest = makers;
 
-	qsort(makers, n, sizeof(*makers), compare_ranks);
-	for (size_t i = 0; i < n; i = end) {
-		double ns = 0;
-		bool beside;
+	for (size_t i = 1; i < n; i++) {
+		struct maker *maker = &makers[i];
+		bool same_rank = maker->row->worst->rank_and_1 == longest->row->worst->rank_and_1;
 
-		for (end = i; end < n && !compare_ranks(&makers[i], &makers[end]); end++)
-			ns += makers[end].ns;
-		beside = end > i + 1 && ns > MORE_THAN_ONE * covered_ns;
-		for (size_t k = i; k < end; k++)
-			makers[k].beside = beside;
-		jobs->n += beside ? end - i : 0;
-		jobs->ranks += beside && makers[i].row->worst->rank_and_1;
+		if (same_rank && maker->begin_ns + LEAST_NS < longest->end_ns)
+			maker->beside = longest->beside = true;
+		if (!same_rank || maker->end_ns > longest->end_ns)
+			longest = maker;
+	}
+}
+
+static void find_beside(struct report_jobs *jobs, struct maker *makers, size_t n)
+{
+	uint32_t last_rank = 0;
+
+	qsort(makers, n, sizeof(*makers), compare_begins);
+	mark_beside(makers, n);
+	for (size_t i = 0; i < n; i++) {
+		uint32_t rank = makers[i].beside ? makers[i].row->worst->rank_and_1 : last_rank;
+
+		jobs->n += makers[i].beside;
+		jobs->ranks += rank != last_rank;
+		last_rank = rank;
 	}
 	qsort(makers, n, sizeof(*makers), compare_speed);
 	for (size_t i = 0; i < jobs->n && i < REPORT_JOBS_SHOWN; i++)
@@ -156,8 +172,7 @@ static int find(struct report_jobs *jobs, const struct loaded_classes *table,
 	int err = makers ? list_singles(&singles, processes) : -ENOMEM;
 
 	if (!err)
-		find_beside(jobs, makers, list_makers(makers, table, &singles, steps, covered),
-		            (double)(covered->last_ns - covered->first_ns));
+		find_beside(jobs, makers, list_makers(makers, table, &singles, steps, covered));
 	free(singles.process);
 	free(makers);
 	return err;
@@ -172,8 +187,8 @@ int report_jobs_find(struct report_jobs *jobs, const struct loaded_profiles *inp
 	int err;
 
 	*jobs = (struct report_jobs){ .n = 0 };
-	if (!steps || !covered.windows)
-		return 0;
+	if (!steps || !covered.booted_ns)
+		return 0; /* older recordings, and those of several hosts, do not say when processes began */
 	err = loaded_classes_build(&table, input, &all, LOADED_LEVEL_PROCESS);
 	if (err)
 		return err;
@@ -198,11 +213,11 @@ void report_jobs_text(FILE *out, const struct report_jobs *jobs, const char *ste
 		        report_duration_text(p50, (double)jobs->job[i].p50_ns),
 		        report_duration_text(p99, (double)jobs->job[i].p99_ns));
 	if (jobs->n > jobs->shown)
-		fprintf(out, " and %zu others", jobs->n - jobs->shown);
+		fprintf(out, " and %zu more", jobs->n - jobs->shown);
 	fprintf(out,
 	        ". %s, and all that is said here is of them together: record each job by itself (--pid, "
 	        "--cgroup) "
 	        "to tell them apart",
-	        jobs->ranks ? "So there were several jobs"
+	        jobs->ranks ? "So there may be several jobs"
 	                    : "Nothing recorded says whether they are one job");
 }

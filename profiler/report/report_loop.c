@@ -131,11 +131,13 @@ static int add_class(struct report_loop *loop, const struct loaded_profiles *inp
                      const struct loaded_class *row, const struct loaded_class *steps,
                      const struct top_processes *processes)
 {
-	if (row == steps || comes_as_often(row, steps) || comes_in_turn(row, steps, processes))
+	bool shares = row == steps || shares_process(input, row->name, steps->name);
+	bool often = comes_as_often(row, steps);
+
+	if (row == steps || (often && shares) || comes_in_turn(row, steps, processes))
 		return add(loop->names, &loop->n, row->name);
-	if (row->tags > 1 || !shares_process(input, row->name, steps->name))
-		return add(loop->idle, &loop->n_idle, row->name);
-	return 0;
+	/* As often, but in another process: it works for the loop, or for something else. */
+	return !often && (row->tags > 1 || !shares) ? add(loop->idle, &loop->n_idle, row->name) : 0;
 }
 
 int report_loop_find(struct report_loop *loop, const struct loaded_profiles *input,

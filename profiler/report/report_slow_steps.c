@@ -117,6 +117,12 @@ static void free_steps(struct steps *steps)
 	report_series_free(&steps->threads);
 }
 
+/* Whether the seconds beside it have them, too: one in which they begin or end is no whole one, and what is read late lies in the next. */
+static bool are_there_all_along(const struct steps *steps, size_t second)
+{
+	return are_there(steps, second) && are_there(steps, second - 1) && are_there(steps, second + 1);
+}
+
 /* The longest stretch of slow seconds, or the newest; the first and the last second of the run may be no whole ones. */
 static void find_slow_steps(struct report_ranking *out, const struct steps *steps, double usual, double sigma,
                             bool newest)
@@ -128,7 +134,8 @@ static void find_slow_steps(struct report_ranking *out, const struct steps *step
 	for (size_t i = 1; i < count->n; i++) {
 		double slower = usual - count->v[i] * 1e9;
 
-		if (slower < SPIKE_SIGMAS * sigma || slower < STEPS_SLOWER * usual || !are_there(steps, i)) {
+		if (slower < SPIKE_SIGMAS * sigma || slower < STEPS_SLOWER * usual ||
+		    !are_there_all_along(steps, i)) {
 			from = 0;
 			continue;
 		}

@@ -130,6 +130,7 @@ static void test_loaded_users__of_several_hosts(void **state)
 	assert_int_equal(stamp_add_window(input.stamp, T0, T0 + 10 * SECOND), 0);
 	assert_text(HOST_USER_CPU, "", "CPUs were used most by: python (pid 12, 0.5 CPUs)");
 	stamp_set_booted(input.stamp, T0 - SECOND);
+	used(HOST_USER_CPU, "python (12)", "", 0.5e9); /* both of one host: each has all of it */
 	assert_text(HOST_USER_CPU, "", "CPUs were used most by: python (pid 12, tagged, 0.5 CPUs)");
 }
 

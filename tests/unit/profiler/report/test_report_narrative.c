@@ -172,6 +172,7 @@ static void held(const char *tag, bool base, const char *program)
 	const struct ledger_row row = { .tag = (char *)tag,
 		                        .class = (char *)tag,
 		                        .base = base,
+		                        .pid = base ? 1 : 2,
 		                        .comm = (char *)program,
 		                        .state = LEDGER_ONCPU,
 		                        .cause = (char *)"",
@@ -198,6 +199,11 @@ static void test_report_narrative__tag_or_program(void **state)
 	text = report_in(REPORT_JSON, NULL);
 	expect(text, "\"woken_by\": \"train.py\"");
 	expect(text, "\"woken_by_kind\": \"tag\"");
+	free(text);
+	held("train.py", false, "pusher"); /* it may have been this one */
+	text = report_with(NULL);
+	expect(text, " by lock, ended by tag train.py (programs ");
+	assert_null(strstr(text, "a thread without a tag of its own"));
 	free(text);
 }
 

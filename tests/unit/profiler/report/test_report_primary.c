@@ -257,6 +257,53 @@ static void test_report_primary__a_wait_beside_little_else(void **state)
 	}
 }
 
+/* A job ends in the middle of a second, and what is read late of it lies in the next: no step came more slowly. */
+static void test_report_primary__steps_that_end(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+	seconds(&run, TIMELINE_STEPS, "train_step", 10, 11, 20);
+	seconds(&run, TIMELINE_STEPS, "train_step", 11, 12, 2);
+	seconds(&run, TIMELINE_ONCPU, "train_step", 10, 11, SECOND / 5);
+	seconds(&run, TIMELINE_ONCPU, "train_step", 11, 12, SECOND / 50);
+	assert_int_equal(stamp_add_window(run.input.stamp, T0 + 10 * SECOND, T0 + 20 * SECOND), 0);
+	seconds(&run, TIMELINE_ONCPU, "other", 10, 20, SECOND / 2);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_false(ranking.by_steps);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
+/* Another program's tags come as often as the steps, and it waits for its clients: that is not the loop's. */
+static void test_report_primary__a_wait_of_another_program(void **state)
+{
+	(void)state;
+	for (uint32_t pid = 0; pid < 2; pid++) {
+		struct report_ranking ranking;
+		struct run run = usual();
+
+		struct ledger_row wait = { .tag = (char *)"serve",
+			                   .class = (char *)"serve",
+			                   .pid = pid,
+			                   .state = LEDGER_BLOCKED,
+			                   .cause = (char *)"pipe",
+			                   .device = (char *)"",
+			                   .ns = 8 * (int64_t)SECOND };
+
+		tags(&run, "train_step", 0, 500);
+		tags(&run, "serve", pid, 500);
+		seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+		assert_int_equal(ledger_add(run.input.ledger, &wait), 0);
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, pid ? REPORT_NOTHING : REPORT_STEADY);
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+}
+
 /* A twentieth of the loop's time, and less. */
 static void test_report_primary__a_wait_alone(void **state)
 {
@@ -295,6 +342,8 @@ int main(void)
 		cmocka_unit_test(test_report_primary__the_whole_tells_more),
 		cmocka_unit_test(test_report_primary__a_wait_beside_little_else),
 		cmocka_unit_test(test_report_primary__a_wait_alone),
+		cmocka_unit_test(test_report_primary__steps_that_end),
+		cmocka_unit_test(test_report_primary__a_wait_of_another_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
