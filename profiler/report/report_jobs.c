@@ -205,7 +205,7 @@ void report_jobs_text(FILE *out, const struct report_jobs *jobs, const char *ste
 {
 	char name[LEDGER_PROCESS_BYTES], p50[TEXT_DURATION_BYTES], p99[TEXT_DURATION_BYTES];
 
-	fprintf(out, "%zu processes %s made %s, some of them at the same time: ", jobs->n,
+	fprintf(out, "%zu processes %s made %s, and may have done so at the same time: ", jobs->n,
 	        jobs->ranks ? "of the same ranks" : "without a rank", steps);
 	for (size_t i = 0; i < jobs->shown; i++)
 		fprintf(out, "%s%s %zu times (p50 %s, p99 %s)", i ? ", " : "",
