@@ -194,7 +194,8 @@ static void test_report_jobs__words(void **state)
 	(void)state;
 	assert_non_null(strstr(
 	        text,
-	        "2 processes without a rank made train_step, and may have done so at the same time: python3[2] 95 "
+	        "2 processes without a rank made train_step, and may have done so at the same time: "
+	        "python3[2] 95 "
 	        "times (p50 200 ms, "
 	        "p99 "
 	        "200 ms), python3[1] 190 times (p50 100 ms, p99 100 ms). Nothing recorded says whether they "
@@ -206,9 +207,8 @@ static void test_report_jobs__words(void **state)
 	forget(&run);
 	run = processes(same_ranks, COUNT(same_ranks));
 	text = report_of(&run, REPORT_JSON, NULL);
-	assert_non_null(strstr(
-	        text,
-	        "2 processes of the same ranks made train_step, and may have done so at the same time: rank 0 "));
+	assert_non_null(strstr(text, "2 processes of the same ranks made train_step, and may have done so at "
+	                             "the same time: rank 0 "));
 	assert_non_null(strstr(text, ". So there may be several jobs, and all"));
 	free(text);
 	forget(&run);
