@@ -33,7 +33,8 @@ const char *diff_side_text(char text[DIFF_SIDE_BYTES], const struct diff_side *s
 const char *diff_bounds_text(char text[DIFF_SIDE_BYTES], const struct diff *diff);
 
 #define DIFF_USE_BYTES 768
-/* "train_step: 68.1 ms to 220 ms (+223.1 %), on-CPU 66 ms to 72 ms, run queue 2 ms to 148 ms; 200 and 200 uses: worse" */
+/* "train_step: 68.1 ms to 220 ms (+223.1 %); on average 70.2 ms to 223 ms, of it on-CPU 66 ms to 72 ms, run queue 2 ms to 148 ms; 200 and 200
+ * uses: worse": first the median. */
 const char *diff_use_text(char text[DIFF_USE_BYTES], const struct diff_use_class *use);
 
 /* The first line of a name: stacks have several. */

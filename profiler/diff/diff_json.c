@@ -187,6 +187,7 @@ int diff_print_json(FILE *out, struct diff *diff, size_t limit)
 	json_member_string(&json, "by", top_by_name(diff->task->by));
 	json_key(&json, "native");
 	json_bool(&json, diff->task->native);
+	json_member_u64(&json, "folded", diff_shown(diff)->folded);
 	member_double(&json, "confidence", diff->task->confidence);
 	member_double(&json, "min_change", diff->task->min_change);
 	write_side(&json, "base", &diff->side[0]);

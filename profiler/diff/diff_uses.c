@@ -13,6 +13,7 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/tag_hash.h"
+#include "symbolizer/base/compare.h"
 
 /* By how much the median must differ for a verdict: where processes tell, and where each side has too few of them. */
 #define CHANGE_LEAST 0.1
@@ -123,7 +124,7 @@ static int compare_processes(const void *left, const void *right)
 	const struct value *a = left, *b = right;
 	int order = a->side - b->side;
 
-	order = order ? order : (a->process > b->process) - (a->process < b->process);
+	order = order ? order : compare_u64(a->process, b->process);
 	return order ? order : compare_values(left, right);
 }
 
@@ -131,9 +132,9 @@ static int compare_tags(const void *left, const void *right)
 {
 	const struct use_key *a = &((const struct value *)left)->use->key,
 	                     *b = &((const struct value *)right)->use->key;
-	int order = (a->id > b->id) - (a->id < b->id);
+	int order = compare_u64(a->id, b->id);
 
-	return order ? order : (a->hash > b->hash) - (a->hash < b->hash);
+	return order ? order : compare_i64(a->hash, b->hash);
 }
 
 static bool same_process(const struct value *values, size_t n, size_t a, size_t b)

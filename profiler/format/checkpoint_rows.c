@@ -10,6 +10,7 @@
 #include "profiler/format/note_rows.h"
 #include "symbolizer/base/growing_array.h"
 #include "symbolizer/base/search.h"
+#include "symbolizer/base/compare.h"
 
 #define RECORD   "stallprof.checkpoint"
 #define N(array) (sizeof(array) / sizeof((array)[0]))
@@ -163,17 +164,12 @@ const struct checkpoint_file *checkpoint_rows_at(const struct checkpoint_rows *r
 
 /* --- adding ------------------------------------------------------------------------------------------- */
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare(const struct checkpoint_file *a, const struct checkpoint_file *b)
 {
 	int order = strcmp(a->device, b->device);
 
-	order = order ? order : compare_numbers(a->inode, b->inode);
-	return order ? order : compare_numbers(a->begun_ns, b->begun_ns);
+	order = order ? order : compare_u64(a->inode, b->inode);
+	return order ? order : compare_u64(a->begun_ns, b->begun_ns);
 }
 
 static bool is_sound(const struct checkpoint_file *file)

@@ -15,6 +15,7 @@
 #include "pprof/profile.h"
 #include "profiler/format/note_rows.h"
 #include "profiler/format/saturating.h"
+#include "symbolizer/base/compare.h"
 
 #define RECORD "stallprof.ledger"
 
@@ -269,11 +270,6 @@ int ledger_add(struct ledger *ledger, const struct ledger_row *row)
 }
 
 /* --- reading ------------------------------------------------------------------------------------------ */
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
 
 static int compare_entries(const void *left, const void *right)
 {

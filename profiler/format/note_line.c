@@ -301,12 +301,12 @@ static int read_fields(struct note_fields *fields, char *cursor)
 	int err = 0;
 
 	while (*cursor && !err) {
-		const char **key = &fields->field[fields->count].key;
-		const char **value = &fields->field[fields->count].value;
+		const char **value;
 
 		if (fields->count == NOTE_FIELDS_MAX)
 			return -EINVAL;
-		err = read_key(&cursor, key);
+		value = &fields->field[fields->count].value;
+		err = read_key(&cursor, &fields->field[fields->count].key);
 		if (!err)
 			err = *cursor == '"' ? read_quoted(&cursor, value) : read_bare(&cursor, value);
 		fields->count += !err;

@@ -15,6 +15,7 @@
 #include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_steps.h"
+#include "symbolizer/base/compare.h"
 
 /* Two columns go before the causes, three after them, one stands for causes that found no room. */
 #define CAUSES_MAX (LOADED_COLUMNS_MAX - 6)
@@ -254,16 +255,6 @@ static void settle_base(struct build *build)
 		found->row.base = false;
 		found->row.lost_ns = saturating_add(found->row.lost_ns, found->row.ns[column]);
 	}
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_i64(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
 }
 
 static int compare_rows(const void *left, const void *right)

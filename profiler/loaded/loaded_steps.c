@@ -8,16 +8,7 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_i64(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
+#include "symbolizer/base/compare.h"
 
 static bool is_no_step(const struct loaded_step *step)
 {

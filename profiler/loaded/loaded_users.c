@@ -11,6 +11,7 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "symbolizer/base/compare.h"
 
 #define LEAST_PART 0.1   /* of the largest */
 #define GONE       "? (" /* a process that ended before its name was read */
@@ -59,9 +60,7 @@ struct pids {
 
 static int compare_pids(const void *left, const void *right)
 {
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	return (a > b) - (a < b);
+	return compare_u64(*(const uint32_t *)left, *(const uint32_t *)right);
 }
 
 /* 0 or -ENOMEM. */
@@ -177,9 +176,7 @@ static void take_largest(struct loaded_users *users, const struct loaded_user *a
 
 static int compare_times(const void *left, const void *right)
 {
-	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-
-	return (a > b) - (a < b);
+	return compare_u64(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
 /* The beginnings of all buckets in which the CPUs' users were counted, to `times` if that is not NULL. Returns their number. */

@@ -12,8 +12,8 @@
 #include "profiler/report/report_ranking.h"
 #include "profiler/report/report_view.h"
 
-/* Of what the profile covers, from the first tagged thread on: by whole seconds, and by what of the threads' usual time is missing in those beside them; what several profiles leave out in between was not recorded,
- * and nothing is told then. 0 or -ENOMEM. */
+/* Of what the profile covers, from the first tagged thread on: by whole seconds, and by what of the threads' usual time is missing in those
+ * beside them; what several profiles leave out in between was not recorded, and nothing is told then. 0 or -ENOMEM. */
 int report_away_find(struct report_away *away, const struct report_view *view);
 
 /* A sentence without its full stop; there must be such time. */

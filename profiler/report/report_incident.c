@@ -203,7 +203,8 @@ static int find_spikes(struct report_ranking *out, const struct report_view *vie
 	return err;
 }
 
-/* Where nothing stands out of a third of the run: what stands out of its begin, steps looked at. 1; 0: nothing does, and all is as it was; or -ENOMEM. */
+/* Where nothing stands out of a third of the run: what stands out of its begin, steps looked at. 1; 0: nothing does, and all is as it was; or
+ * -ENOMEM. */
 static int try_early(struct report_ranking *out, const struct report_view *view)
 {
 	const struct report_ranking before = *out;

@@ -13,6 +13,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report_words.h"
 #include "profiler/top/top_processes.h"
+#include "symbolizer/base/compare.h"
 
 #define LEAST_NS     200000000 /* side by side; less is nothing */
 #define THREADS_MOST 8         /* that make steps in one process, where it has no other tags to tell by */
@@ -31,9 +32,9 @@ struct singles {
 
 static int compare_rows(const struct ledger_row *a, const struct ledger_row *b)
 {
-	int order = (a->pid > b->pid) - (a->pid < b->pid);
+	int order = compare_u64(a->pid, b->pid);
 
-	return order ? order : (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+	return order ? order : compare_u64(a->start_ns, b->start_ns);
 }
 
 static int compare_singles(const void *left, const void *right)
@@ -101,18 +102,13 @@ static size_t list_makers(struct maker *makers, const struct loaded_classes *tab
 	return n;
 }
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* By rank, and by when they began. */
 static int compare_begins(const void *left, const void *right)
 {
 	const struct maker *a = left, *b = right;
-	int order = compare_numbers(a->row->worst->rank_and_1, b->row->worst->rank_and_1);
+	int order = compare_u64(a->row->worst->rank_and_1, b->row->worst->rank_and_1);
 
-	return order ? order : compare_numbers(a->begin_ns, b->begin_ns);
+	return order ? order : compare_u64(a->begin_ns, b->begin_ns);
 }
 
 /* Those that ran beside another come first, and of these the slowest. */

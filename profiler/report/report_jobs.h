@@ -1,9 +1,9 @@
 /*
- * Whether the loop's steps are of several jobs at once. Of a process a recording has its pid, when it began, and its rank if the environment has one
- * (process_ranks.h); nothing says which processes are one job. Processes of different ranks are taken for one. Two of the same rank are one job that
- * was begun anew, unless the second began while the first can't have ended, by the time that one thread of it had: then they may be two jobs (or the first
- * is a shell that has started the other one, and became the next of it itself by exec(): a process begins when it is forked). So
- * are two without a rank, or they are a job whose launcher sets none. As the timeline tells classes apart, not processes, a report is of all of them.
+ * Whether the loop's steps are of several jobs at once. Of a process a recording has its pid, when it began, and its rank if the environment
+ * has one (process_ranks.h); nothing says which processes are one job. Processes of different ranks are taken for one. Two of the same rank are
+ * one job that was begun anew, unless the second began while the first can't have ended, by the time that one thread of it had: then they may be
+ * two jobs, and so may two without a rank. Or a launcher sets no ranks; or the first is a shell that has started the other, and then became its
+ * next command by exec(): a process begins when it is forked. As the timeline tells classes apart, not processes, a report is of all of them.
  */
 #ifndef STALLPROF_PROFILER_REPORT_JOBS_H
 #define STALLPROF_PROFILER_REPORT_JOBS_H

@@ -1,6 +1,6 @@
 /*
- * The loop that tags are of: its steps, what comes as often as they do in a process that has them, and what a thread does in turn with them (top_processes.h), as
- * checkpoints. Others, as a loader's workers, hold a tag for long and idle for most of it.
+ * The loop that tags are of: its steps, what comes as often as they do in a process that has them, and what a thread does in turn with them
+ * (top_processes.h), as checkpoints. Others, as a loader's workers, hold a tag for long and idle for most of it.
  */
 #ifndef STALLPROF_PROFILER_REPORT_LOOP_H
 #define STALLPROF_PROFILER_REPORT_LOOP_H

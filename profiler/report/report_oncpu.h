@@ -10,8 +10,8 @@
 #include "profiler/report/report_ranking.h"
 #include "profiler/report/report_view.h"
 
-/* Sets out->oncpu of an incident by steps, after its primary cause is chosen: where there is none, from 15 % of the time on by which a step took longer,
- * else from half of it. `other`: the given baseline; NULL: none. 0 or -ENOMEM. */
+/* Sets out->oncpu of an incident by steps, after its primary cause is chosen: where there is none, from 15 % of the time on by which a step
+ * took longer, else from half of it. `other`: the given baseline; NULL: none. 0 or -ENOMEM. */
 int report_oncpu_find(struct report_ranking *out, const struct report_view *view,
                       const struct report_view *other);
 

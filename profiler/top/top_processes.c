@@ -13,6 +13,7 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_parallel.h"
+#include "symbolizer/base/compare.h"
 
 #define PROCESSES_NAMED 3
 #define CLASSES_NAMED   6
@@ -24,11 +25,6 @@
 #define COVERED_SLACK 100
 
 /* --- the sums --------------------------------------------------------------------------------------------- */
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
 
 static int compare_processes(const struct ledger_row *a, const struct ledger_row *b)
 {
@@ -118,8 +114,8 @@ static bool has_class(const void *context, const char *class)
 	return false;
 }
 
-/* What the other processes with one of its classes have to do with it. `all` has the classes of a process one behind the other. `booted_ns`: as in the
- * stamp. */
+/* What the other processes with one of its classes have to do with it. `all` has the classes of a process one behind the other. `booted_ns`:
+ * as in the stamp. */
 static void look_at_sharers(struct top_parallel *time, const struct top_process *process,
                             const struct top_process_class *all, size_t n, uint64_t booted_ns)
 {

@@ -11,6 +11,7 @@
 #include "profiler/format/json_writer.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "symbolizer/base/compare.h"
 
 #define CLASS_COLUMNS 40
 #define NO_TAG        "(no tag)"
@@ -58,11 +59,6 @@ static void keep_tagged(struct top_requests *requests)
 		}
 	}
 	requests->count = kept;
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
 }
 
 static int compare(const void *left, const void *right)

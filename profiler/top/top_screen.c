@@ -128,24 +128,6 @@ static int print_gpu_jobs(FILE *out, const struct top_screen *what, size_t colum
 	return 0;
 }
 
-/* Who used what the tags waited for. Returns the number of lines. */
-static size_t print_users(FILE *out, const struct top_screen *what, size_t columns)
-{
-	char *text = NULL;
-	size_t size, lines;
-	FILE *memory = has_all_classes(what) ? open_memstream(&text, &size) : NULL;
-
-	if (!memory)
-		return 0;
-	lines = top_text_users(memory, what->input, columns);
-	if (fclose(memory) || !lines)
-		lines = 0;
-	else
-		fprintf(out, "\n%s", text);
-	free(text);
-	return lines ? lines + 1 : 0;
-}
-
 /* What is wrong with checkpoint files, or, if asked, all that is known of them. */
 static size_t print_checkpoints(FILE *out, const struct top_screen *what, size_t columns)
 {
@@ -252,7 +234,7 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 		if (!err)
 			err = print_requests(out, what, columns, &used);
 		if (!err)
-			used += print_users(out, what, columns);
+			used += has_all_classes(what) ? top_text_users(out, what->input, columns) : 0;
 		if (!err)
 			err = print_gpu_jobs(out, what, columns, &used);
 		if (!err)

@@ -11,6 +11,7 @@
 
 #include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "symbolizer/base/compare.h"
 
 /* --- sums by name -----------------------------------------------------------------------------------------
  */
@@ -86,11 +87,6 @@ static int add_name(void *context, const char *name, bool is_leaf)
 
 /* --- the table --------------------------------------------------------------------------------------------
  */
-
-static int compare_i64(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
 
 static int compare_flat(const void *left, const void *right)
 {

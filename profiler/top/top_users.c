@@ -68,8 +68,9 @@ static void sum_waited(struct waited *waited, const struct loaded_profiles *inpu
 		add_row(waited, ledger_at(input->ledger, i));
 }
 
+/* A line, if there are any, behind an empty one if it is the first; the number of `lines` then. */
 static size_t print_users(FILE *out, const struct loaded_profiles *input, const char *signal,
-                          const char *device, size_t columns)
+                          const char *device, size_t columns, size_t lines)
 {
 	struct loaded_users users;
 	char *line = NULL;
@@ -77,19 +78,21 @@ static size_t print_users(FILE *out, const struct loaded_profiles *input, const 
 	FILE *memory;
 
 	if (loaded_users_find(&users, input, signal, device) || !users.count)
-		return 0;
+		return lines;
 	memory = open_memstream(&line, &size);
 	if (!memory)
-		return 0;
+		return lines;
 	loaded_users_text(memory, &users);
 	if (fclose(memory)) {
 		free(line);
-		return 0;
+		return lines;
 	}
+	if (!lines)
+		fputc('\n', out);
 	text_print_clean(out, line, columns);
 	fputc('\n', out);
 	free(line);
-	return 1;
+	return lines + 1 + !lines;
 }
 
 size_t top_text_users(FILE *out, const struct loaded_profiles *input, size_t columns)
@@ -101,10 +104,10 @@ size_t top_text_users(FILE *out, const struct loaded_profiles *input, size_t col
 	sum_waited(&waited, input);
 	least = MUCH * (double)waited.busy_ns;
 	if (waited.runqueue_ns > 0 && (double)waited.runqueue_ns >= least)
-		lines += print_users(out, input, HOST_USER_CPU, "", columns);
+		lines = print_users(out, input, HOST_USER_CPU, "", columns, lines);
 	for (size_t i = 1; i < waited.n_disks; i++)
 		most = waited.disk[i].ns > waited.disk[most].ns ? i : most;
 	if (waited.n_disks && waited.disk[most].ns > 0 && (double)waited.disk[most].ns >= least)
-		lines += print_users(out, input, HOST_USER_DISK, waited.disk[most].name, columns);
+		lines = print_users(out, input, HOST_USER_DISK, waited.disk[most].name, columns, lines);
 	return lines;
 }

@@ -13,7 +13,7 @@
 
 struct loaded_profiles;
 
-/* Prints at most two lines of `columns` (0: no bound). Returns how many; without memory none. */
+/* Prints at most two lines of `columns` (0: no bound), behind an empty one. Returns how many with that; without memory none. */
 size_t top_text_users(FILE *out, const struct loaded_profiles *input, size_t columns);
 
 #endif

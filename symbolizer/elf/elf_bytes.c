@@ -13,6 +13,8 @@ int elf_bytes_read(const struct elf_bytes *file, uint64_t offset, void *buffer, 
 
 	if (!elf_bytes_within(file, offset, len))
 		return -EBADMSG;
+	if (!len)
+		return 0; /* a file of which nothing was read has no bytes to add an offset to */
 	if (file->image || offset + len <= file->head_len) {
 		memcpy(buffer, (file->image ? file->image : file->head) + offset, len);
 		return 0;

@@ -87,6 +87,8 @@ static void test_diff_native__json(void **state)
 	assert_non_null(strstr(text[0], "save /src/train.py:7"));
 	assert_null(strstr(text[0], "take_gil"));
 	assert_non_null(strstr(text[0], "\"native\": false"));
+	assert_null(strstr(text[0], "\"folded\": 0"));
+	assert_non_null(strstr(text[1], "\"folded\": 0"));
 	assert_non_null(strstr(text[1], "take_gil"));
 	free(text[0]);
 	free(text[1]);

@@ -174,11 +174,11 @@ static void test_loaded_users__in_top(void **state)
 	spent(12, LEDGER_STALL, "block_io", "vda", 0.04);
 	assert_lines(0, "");
 	spent(12, LEDGER_RUNQUEUE, "", "", 0.04);
-	assert_lines(1, "CPUs were used most by: stress (pid 1, 0.9 CPUs)\n");
+	assert_lines(2, "\nCPUs were used most by: stress (pid 1, 0.9 CPUs)\n");
 	spent(12, LEDGER_STALL, "throttle", "vda", 0.1);
 	spent(12, LEDGER_RUNQUEUE, "", "", 0.04);
 	spent(12, LEDGER_STALL, "nfs_read", "server:/export", 0.2); /* which is no disk of this host */
-	assert_lines(2, "CPUs were used most by: stress (pid 1, 0.9 CPUs)\n"
+	assert_lines(3, "\nCPUs were used most by: stress (pid 1, 0.9 CPUs)\n"
 	                "vda was used most, without a tag, by: dd (pid 4, 310 MB/s)\n");
 }
 
