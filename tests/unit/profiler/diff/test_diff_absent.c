@@ -131,6 +131,56 @@ static void test_diff_absent__short_waits(void **state)
 	made_remove(&none);
 }
 
+/* A loop whose time on CPUs was sampled, if `oncpu`. */
+static void with_oncpu(struct made *made, bool oncpu)
+{
+	struct made_window window;
+
+	made_begin(made);
+	for (int w = 0; w < WINDOWS; w++) {
+		window_begin(made, &window);
+		window_wait(&window, &(struct made_wait){ .function = "step",
+		                                          .tag = "train_step",
+		                                          .stall = "block_io",
+		                                          .ns = 50 * MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "matmul",
+		                                          .tag = "train_step",
+		                                          .stall = oncpu ? "none" : "block_io",
+		                                          .on_cpu = true,
+		                                          .ns = 10 * MADE_MS });
+		window_end(made, &window);
+	}
+}
+
+static bool is_refused_of_oncpu(const char *base, const char *new)
+{
+	struct diff_task task = { .place = { base, new }, .type = "cpu" };
+	struct compared found;
+	bool refused;
+
+	compare(&found, task, NULL);
+	refused = found.diff.refused;
+	if (refused)
+		assert_says(&found, "has time on CPUs outside of stalls, and ");
+	compared_free(&found);
+	return refused;
+}
+
+static void test_diff_absent__oncpu_of_one_side(void **state)
+{
+	struct made with, without;
+
+	(void)state;
+	with_oncpu(&with, true);
+	with_oncpu(&without, false);
+	assert_true(is_refused_of_oncpu(with.path, without.path));
+	assert_true(is_refused_of_oncpu(without.path, with.path));
+	assert_false(is_refused_of_oncpu(with.path, with.path));
+	assert_false(is_refused_of_oncpu(without.path, without.path));
+	made_remove(&with);
+	made_remove(&without);
+}
+
 /* CPU time outside of stalls is sampled if that is asked for. */
 static void test_diff_absent__oncpu(void **state)
 {
@@ -152,6 +202,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff_absent__oncpu),
+		cmocka_unit_test(test_diff_absent__oncpu_of_one_side),
 		cmocka_unit_test(test_diff_absent__runqueue),
 		cmocka_unit_test(test_diff_absent__short_waits),
 	};

@@ -73,6 +73,8 @@ static void test_report_oncpu__spins_are_no_work(void **state)
 	(void)state;
 	expect(&(struct plan){ .load = 1, .load_then = 1, .step = 8, .step_then = 8, .spin_then = 7 }, NULL,
 	       0, 0);
+	expect(&(struct plan){ .load = 1, .load_then = 1, .step = 8, .step_then = 8, .spin_then = 1 },
+	       "train_step", 16, 70);
 }
 
 /* Where the time that is lost stands out, that is told. */

@@ -235,8 +235,9 @@ static void test_report_primary__a_wait_beside_little_else(void **state)
 		const char *wait;
 		int64_t runqueue_ms;
 		const char *primary;
-	} cases[] = { { "poll", 600, "poll" }, { "poll", 2000, "runqueue" }, { "sleep", 600, "runqueue" },
-		      { "poll", 0, "poll" },   { "socket", 100, "socket" },  { "sleep", 0, "sleep" } };
+	} cases[] = { { "poll", 600, "poll" },  { "poll", 2000, "runqueue" }, { "sleep", 600, "runqueue" },
+		      { "poll", 1200, "poll" }, { "poll", 0, "poll" },        { "socket", 100, "socket" },
+		      { "sleep", 0, "sleep" } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -304,6 +305,25 @@ static void test_report_primary__a_wait_of_another_program(void **state)
 	}
 }
 
+/* A backup waits far longer than the loop's own sleep, which is told. */
+static void test_report_primary__why_not_what_is_not_felt(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	tags(&run, "train_step", 0, 500);
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+	row(&run, "train_step", false, LEDGER_BLOCKED, "sleep", 5 * (int64_t)SECOND);
+	row(&run, "backup", false, LEDGER_STALL, "block_io", 20 * (int64_t)SECOND);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_string_equal(ranking.primary->name, "sleep");
+	assert_string_equal(report_primary_why_not(&ranking, find(&ranking, "block_io")),
+	                    "the loop did not wait for it, as far as is known");
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
 /* A twentieth of the loop's time, and less. */
 static void test_report_primary__a_wait_alone(void **state)
 {
@@ -341,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_report_primary__a_hint_stays),
 		cmocka_unit_test(test_report_primary__the_whole_tells_more),
 		cmocka_unit_test(test_report_primary__a_wait_beside_little_else),
+		cmocka_unit_test(test_report_primary__why_not_what_is_not_felt),
 		cmocka_unit_test(test_report_primary__a_wait_alone),
 		cmocka_unit_test(test_report_primary__steps_that_end),
 		cmocka_unit_test(test_report_primary__a_wait_of_another_program),

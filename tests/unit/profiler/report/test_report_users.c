@@ -124,6 +124,24 @@ static void test_report_users__given_baseline(void **state)
 	timeline_free(timeline);
 }
 
+/* What ended between two looks has no name, or is told in one sum: behind who has one. */
+static void test_report_users__named_come_first(void **state)
+{
+	struct report_ranking ranking = incident_of(&runqueue);
+	struct report_user users[REPORT_USERS_MAX];
+	struct timeline *timeline = timeline_new(0);
+
+	(void)state;
+	used(timeline, HOST_USER_CPU, "others", "", 6, 8, 2.5e9);
+	used(timeline, HOST_USER_CPU, "? (14)", "", 6, 8, 1.5e9);
+	used(timeline, HOST_USER_CPU, "spin (11)", "", 6, 8, 0.7e9);
+	assert_int_equal(report_users_find(users, &ranking, timeline), 3);
+	assert_string_equal(users[0].process, "spin (11)");
+	assert_string_equal(users[1].process, "others");
+	assert_string_equal(users[2].process, "? (14)");
+	timeline_free(timeline);
+}
+
 /* Only for an incident, and the first five. */
 static void test_report_users__bounds(void **state)
 {
@@ -151,6 +169,7 @@ int main(void)
 		cmocka_unit_test(test_report_users__of_the_cpus),
 		cmocka_unit_test(test_report_users__of_the_disk_of_the_cause),
 		cmocka_unit_test(test_report_users__given_baseline),
+		cmocka_unit_test(test_report_users__named_come_first),
 		cmocka_unit_test(test_report_users__bounds),
 	};
 

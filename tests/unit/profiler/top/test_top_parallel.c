@@ -89,7 +89,7 @@ static void test_top_parallel__at_the_end_of_time(void **state)
 	const uint64_t last = UINT64_MAX / (uint64_t)SECOND * (uint64_t)SECOND;
 	struct timeline *timeline = timeline_new(0);
 	struct top_parallel time = {
-		.has_class = has_class, .ns = 1, .n_processes = 2, .begin_ns = 1, .next_ns = last - 1
+		.has_class = has_class, .ns = 1, .n_processes = 2, .begin_ns = 1, .next_ns = last
 	};
 
 	(void)state;

@@ -171,6 +171,22 @@ static void test_top_screen__who_used_the_cpus(void **state)
 	timeline_free(timeline);
 }
 
+/* Where a class computes most of its time. */
+static void test_top_screen__who_computes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct top_screen what = { .type = DELAY };
+	char *text = screen_of(&fixture->input, fixture->tags, what);
+
+	assert_non_null(
+	        strstr(text, "\n\nWhere step computes: record --oncpu-hz 99, then top --type cpu.\n"));
+	free(text);
+	what.type = CPU;
+	text = screen_of(&fixture->input, fixture->tags, what);
+	assert_null(strstr(text, "computes"));
+	free(text);
+}
+
 /* What the table does not show of what was asked for is said. */
 static void test_top_screen__remarks(void **state)
 {
@@ -210,6 +226,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_screen__verbose_has_all, set_up, tear_down),
 		cmocka_unit_test(test_top_screen__shares_of_a_process),
 		cmocka_unit_test_setup_teardown(test_top_screen__who_used_the_cpus, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_top_screen__who_computes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_top_screen__remarks, set_up, tear_down),
 	};
 
