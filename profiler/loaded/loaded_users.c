@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/json_writer.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
@@ -302,4 +303,20 @@ void loaded_users_text(FILE *out, const struct loaded_users *users)
 		return;
 	fputs("; all others ", out);
 	print_rate(out, users, users->others);
+}
+
+void loaded_users_json(struct json_writer *json, const struct loaded_users *users)
+{
+	for (size_t i = 0; i < users->count; i++) {
+		json_object_begin(json);
+		json_member_string(json, "process", users->user[i].process);
+		json_member_u64(json, "processes", users->user[i].processes);
+		json_key(json, "tagged");
+		json_bool(json, users->user[i].tagged);
+		json_member_string(json, "device", users->device);
+		json_member_string(json, "unit", *users->device ? "bytes/s" : "CPUs");
+		json_key(json, "rate");
+		json_double(json, users->user[i].rate);
+		json_object_end(json);
+	}
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct json_writer;
 struct loaded_profiles;
 struct timeline;
 
@@ -46,6 +47,9 @@ int loaded_users_find(struct loaded_users *users, const struct loaded_profiles *
 /* "CPUs were used most by: fio (pid 12, 0.9 CPUs), python (2 processes, tagged, 0.5 CPUs); all others 0.2 CPUs",
  * "vda was used most, without a tag, by: dd (pid 12, 310 MB/s)". */
 void loaded_users_text(FILE *out, const struct loaded_users *users);
+
+/* Adds to the JSON array that is open: {process, processes, tagged, device, unit, rate} of each. */
+void loaded_users_json(struct json_writer *json, const struct loaded_users *users);
 
 /* Of a lane of the timeline: value a second in [begin_ns, end_ns). */
 double loaded_users_rate(const struct timeline *timeline, size_t index, uint64_t begin_ns, uint64_t end_ns);

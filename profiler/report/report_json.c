@@ -337,21 +337,9 @@ static void write_users(struct json_writer *json, const struct report *report)
 /* Of all of the recording, grown or not. */
 static void write_whole_users(struct json_writer *json, const struct report *report)
 {
-	const struct loaded_users *users = &report->whole_users;
-
 	json_key(json, "whole_users");
 	json_array_begin(json);
-	for (size_t i = 0; i < users->count; i++) {
-		json_object_begin(json);
-		json_member_string(json, "process", users->user[i].process);
-		json_member_u64(json, "processes", users->user[i].processes);
-		json_key(json, "tagged");
-		json_bool(json, users->user[i].tagged);
-		json_member_string(json, "device", users->device);
-		json_member_string(json, "unit", *users->device ? "bytes/s" : "CPUs");
-		member_double(json, "rate", users->user[i].rate);
-		json_object_end(json);
-	}
+	loaded_users_json(json, &report->whole_users);
 	json_array_end(json);
 }
 

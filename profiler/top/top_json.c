@@ -16,6 +16,7 @@
 #include "profiler/top/top_json_stacks.h"
 #include "profiler/top/top_processes.h"
 #include "profiler/top/top_requests.h"
+#include "profiler/top/top_users.h"
 
 static size_t bounded(size_t count, size_t limit)
 {
@@ -292,6 +293,19 @@ static void write_stamp(struct json_writer *json, const struct loaded_profiles *
 	json_object_end(json);
 }
 
+/* Who used the CPUs, or a disk, that tags waited for. */
+static void write_users(struct json_writer *json, const struct loaded_profiles *input)
+{
+	struct loaded_users found[TOP_USERS_MAX];
+	size_t n = top_users_find(found, input);
+
+	json_key(json, "users");
+	json_array_begin(json);
+	for (size_t i = 0; i < n; i++)
+		loaded_users_json(json, &found[i]);
+	json_array_end(json);
+}
+
 int top_json_write(FILE *out, const struct top_json *what)
 {
 	struct json_writer json;
@@ -309,6 +323,7 @@ int top_json_write(FILE *out, const struct top_json *what)
 	top_json_requests(&json, what->input);
 	top_json_gpu_jobs(&json, what->input);
 	top_json_checkpoints(&json, what->input);
+	write_users(&json, what->input);
 	write_table(&json, what);
 	if (!err)
 		err = top_json_stacks(&json, "stacks", what->input, what->tags, &what->filter, false,

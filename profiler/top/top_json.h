@@ -8,6 +8,7 @@
  *       "processes": [ {process, start_ns, comm, rank, wall_ns, classes: [{name, wall_ns, share}]} ],
  *       "requests": [ {device, class, op, writeback, requests, bytes, ns} ],
  *       "gpu_jobs": [ {driver, ring, class, jobs, total_ns, p90_ns, PHASE: {jobs, ns, slow}, long_tail, faults, preempted} ],
+ *       "users":   [ {process, processes, tagged, device, unit, rate} ],
  *       "checkpoints": [ what checkpoint_rows.h has of each file, and its ranges ],
  *       "top":     { by, type, unit, total, samples, entries: [ {name, flat, cum, samples} ] },
  *       "stacks":  [ {tag, class, id, trace_id, stall, device, delay_ns, cpu_ns, recovery_ns, contentions,
@@ -21,7 +22,7 @@
  * Ids are text of 16 hex digits. rank is there where the process has one. Frames are innermost first; a frame is inlined when it is in the code of the one
  * after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest first. "top"
  * sums waits that are no stalls only when their kind is asked for. Classes are as loaded_classes.h has them, processes
- * as top_processes.h, whatever the filter. So are requests (request_rows.h) and jobs of GPUs
+ * as top_processes.h, whatever the filter. Users are the programs that top_users.h names. So are requests (request_rows.h) and jobs of GPUs
  * (gpu_job_rows.h), whose class is null where they are of no tag; what the hooks do not tell of a job is null, too.
  */
 #ifndef STALLPROF_PROFILER_TOP_JSON_H

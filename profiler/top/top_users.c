@@ -68,46 +68,53 @@ static void sum_waited(struct waited *waited, const struct loaded_profiles *inpu
 		add_row(waited, ledger_at(input->ledger, i));
 }
 
-/* A line, if there are any, behind an empty one if it is the first; the number of `lines` then. */
-static size_t print_users(FILE *out, const struct loaded_profiles *input, const char *signal,
-                          const char *device, size_t columns, size_t lines)
-{
-	struct loaded_users users;
-	char *line = NULL;
-	size_t size;
-	FILE *memory;
-
-	if (loaded_users_find(&users, input, signal, device) || !users.count)
-		return lines;
-	memory = open_memstream(&line, &size);
-	if (!memory)
-		return lines;
-	loaded_users_text(memory, &users);
-	if (fclose(memory)) {
-		free(line);
-		return lines;
-	}
-	if (!lines)
-		fputc('\n', out);
-	text_print_clean(out, line, columns);
-	fputc('\n', out);
-	free(line);
-	return lines + 1 + !lines;
-}
-
-size_t top_text_users(FILE *out, const struct loaded_profiles *input, size_t columns)
+size_t top_users_find(struct loaded_users found[TOP_USERS_MAX], const struct loaded_profiles *input)
 {
 	struct waited waited;
-	size_t lines = 0, most = 0;
+	size_t n = 0, most = 0;
 	double least;
 
 	sum_waited(&waited, input);
 	least = MUCH * (double)waited.busy_ns;
 	if (waited.runqueue_ns > 0 && (double)waited.runqueue_ns >= least)
-		lines = print_users(out, input, HOST_USER_CPU, "", columns, lines);
+		n += !loaded_users_find(&found[n], input, HOST_USER_CPU, "") && found[n].count;
 	for (size_t i = 1; i < waited.n_disks; i++)
 		most = waited.disk[i].ns > waited.disk[most].ns ? i : most;
 	if (waited.n_disks && waited.disk[most].ns > 0 && (double)waited.disk[most].ns >= least)
-		lines = print_users(out, input, HOST_USER_DISK, waited.disk[most].name, columns, lines);
-	return lines;
+		n += !loaded_users_find(&found[n], input, HOST_USER_DISK, waited.disk[most].name) &&
+		     found[n].count;
+	return n;
+}
+
+/* Returns whether there was memory for the line. */
+static bool print_users(FILE *out, const struct loaded_users *users, size_t columns)
+{
+	char *line = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&line, &size);
+	bool whole;
+
+	if (!memory)
+		return false;
+	loaded_users_text(memory, users);
+	whole = !fclose(memory);
+	if (whole) {
+		text_print_clean(out, line, columns);
+		fputc('\n', out);
+	}
+	free(line);
+	return whole;
+}
+
+size_t top_text_users(FILE *out, const struct loaded_profiles *input, size_t columns)
+{
+	struct loaded_users found[TOP_USERS_MAX];
+	size_t n = top_users_find(found, input), lines = 0;
+
+	if (!n)
+		return 0;
+	fputc('\n', out);
+	for (size_t i = 0; i < n; i++)
+		lines += print_users(out, &found[i], columns);
+	return lines + 1;
 }

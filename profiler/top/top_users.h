@@ -11,7 +11,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "profiler/loaded/loaded_users.h"
+
 struct loaded_profiles;
+
+/* Of the CPUs, and of the disk that was waited for most. */
+#define TOP_USERS_MAX 2
+
+/* How many of them were waited for much, and have users that are known; without memory less. */
+size_t top_users_find(struct loaded_users found[TOP_USERS_MAX], const struct loaded_profiles *input);
 
 /* Prints at most two lines of `columns` (0: no bound), behind an empty one. Returns how many with that; without memory none. */
 size_t top_text_users(FILE *out, const struct loaded_profiles *input, size_t columns);

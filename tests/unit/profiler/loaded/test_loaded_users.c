@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/json_writer.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
@@ -182,6 +183,32 @@ static void test_loaded_users__in_top(void **state)
 	                "vda was used most, without a tag, by: dd (pid 4, 310 MB/s)\n");
 }
 
+/* Two named, with a quote in a name. */
+static void test_loaded_users__json(void **state)
+{
+	struct loaded_users users;
+	struct json_writer json;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	used(HOST_USER_DISK, "dd (4)", "vda", 300e6);
+	used(HOST_USER_DISK, "a\"b (5)", "vda", 100e6);
+	assert_int_equal(loaded_users_find(&users, &input, HOST_USER_DISK, "vda"), 0);
+	json_begin(&json, out);
+	json_array_begin(&json);
+	loaded_users_json(&json, &users);
+	json_array_end(&json);
+	assert_int_equal(json_end(&json), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_non_null(strstr(
+	        text, "{\n    \"process\": \"dd (4)\",\n    \"processes\": 1,\n    \"tagged\": false,\n"
+	              "    \"device\": \"vda\",\n    \"unit\": \"bytes/s\",\n    \"rate\": 300000000"));
+	assert_non_null(strstr(text, "\"process\": \"a\\\"b (5)\""));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +217,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_loaded_users__of_several_hosts, begin, end),
 		cmocka_unit_test_setup_teardown(test_loaded_users__small, begin, end),
 		cmocka_unit_test_setup_teardown(test_loaded_users__in_top, begin, end),
+		cmocka_unit_test_setup_teardown(test_loaded_users__json, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
