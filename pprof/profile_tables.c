@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pprof/utf8.h"
+
 /* More would not fit a record of the tables anyway; keeps the sums below from wrapping. */
 enum { PARTS_MAX = 1 << 24 };
 
@@ -54,15 +56,31 @@ struct profile *profile_create(const struct profile_value_type *types, size_t n_
 	return p;
 }
 
-const char *profile_intern_text(struct profile *p, const char *text)
+static const char *intern_valid(struct profile *p, const char *text, size_t size)
 {
-	int64_t i = pprof_intern_add(&p->strings, text ? text : "", text ? strlen(text) + 1 : 1, NULL);
+	int64_t i = pprof_intern_add(&p->strings, text, size + 1, NULL);
 
 	if (i < 0) {
 		errno = (int)-i;
 		return NULL;
 	}
 	return pprof_intern_get(&p->strings, (size_t)i);
+}
+
+const char *profile_intern_text(struct profile *p, const char *text)
+{
+	size_t size = text ? strlen(text) : 0;
+	const char *interned;
+	char *mended;
+
+	if (utf8_is_text(text, size))
+		return intern_valid(p, text ? text : "", size);
+	mended = utf8_mended(text);
+	if (!mended)
+		return NULL; /* with errno set */
+	interned = intern_valid(p, mended, strlen(mended));
+	free(mended);
+	return interned;
 }
 
 int profile_intern_optional(struct profile *p, const char *text, const char **out)

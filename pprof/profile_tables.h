@@ -61,7 +61,7 @@ struct profile_sample_record {
 struct profile *profile_create(const struct profile_value_type *types, size_t n_types,
                                struct profile_value_type period_type, int64_t period, size_t max_bytes);
 
-/* The profile's copy of a text; "" for NULL. NULL with errno set. */
+/* The profile's copy of a text, "" for NULL; U+FFFD stands for each byte that is no UTF-8, which readers refuse. NULL with errno set. */
 const char *profile_intern_text(struct profile *p, const char *text);
 
 /* `text` interned in p becomes *out, NULL when it is NULL or "". 0 or -errno. */

@@ -15,7 +15,7 @@
 #include "profiler/cli/command_signals.h"
 #include "profiler/config/config.h"
 #include "profiler/format/text_cells.h"
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 #include "profiler/cli/delivery_wait.h"
 #include "profiler/session/event_loop.h"
 #include "profiler/cli/host_check.h"

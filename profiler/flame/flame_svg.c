@@ -12,7 +12,7 @@
 #include "profiler/flame/flame_data.h"
 #include "profiler/flame/flame_tree.h"
 #include "profiler/format/text_cells.h"
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 #include "profiler/loaded/loaded_frames.h"
 
 #define WIDTH      1200.0

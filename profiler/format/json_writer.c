@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
 void json_begin(struct json_writer *json, FILE *out)
 {

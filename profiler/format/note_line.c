@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
 static bool is_bare(unsigned char byte)
 {

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
 size_t text_terminal_columns(FILE *out)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
 static bool is_letter(char c)
 {

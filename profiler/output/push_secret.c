@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
 /* Reads until the end, or until the buffer is full. */
 static ssize_t read_all(int fd, char *buf, size_t size)

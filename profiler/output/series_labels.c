@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "profiler/config/config.h"
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 #include "profiler/output/series.h"
 
 #define HOST      "host"

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
 void scrape_text_metric(FILE *out, const char *name, const char *type, const char *help)
 {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "pprof/profile.h"
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 #include "symbolizer/symbolizer.h"
 
 /* A number that stands for one of these texts, from 1 on; or itself, without names. */

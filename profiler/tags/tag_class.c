@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
 #define REFUSED_SLOTS (2 * TAG_CLASS_REFUSED_MAX)
 

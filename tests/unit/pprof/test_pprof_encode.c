@@ -11,6 +11,7 @@
 
 #include "pprof/profile.h"
 #include "pprof/profile.pb-c.h"
+#include "pprof/utf8.h"
 #include "tests/unit/pprof_listing.h"
 
 typedef Perftools__Profiles__Profile message;
@@ -194,6 +195,31 @@ static void test_pprof_encode__writes_what_readers_expect(void **state)
 	profile_free(p);
 }
 
+/* A path or a symbol may have any bytes; a server refuses the whole profile for one string that is no UTF-8. */
+static void test_pprof_encode__strings_are_text(void **state)
+{
+	struct profile *p = profile_new(TYPES, 3, TYPES[1], 1, MIB);
+	const struct profile_frame frame = { "caf\xe9", "_Zcaf\xe9", "/home/caf\xe9/a.c", 3 };
+	const struct profile_label label = { .key = "k\xff", .str = "v\xff" };
+	int64_t mapping = profile_mapping(p, 0x1000, 0x2000, 0, "/home/caf\xe9/app", "c0de", true, true);
+	int64_t location = profile_location(p, mapping, 0x1010, &frame, 1);
+	message *m;
+	void *buf;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(profile_add_sample(p, &location, 1, (int64_t[]){ 1, 2, 3 }, &label, 1), 0);
+	profile_add_comment(p, "a \xff b");
+	assert_int_equal(profile_encode(p, 0, false, &buf, &len), 0);
+	m = perftools__profiles__profile__unpack(NULL, len, buf);
+	assert_non_null(m);
+	for (size_t i = 0; i < m->n_string_table; i++)
+		assert_true(utf8_is_text(m->string_table[i], strlen(m->string_table[i])));
+	perftools__profiles__profile__free_unpacked(m, NULL);
+	free(buf);
+	profile_free(p);
+}
+
 static void test_pprof_encode__empty_profile(void **state)
 {
 	struct profile *p = profile_new(TYPES, 3, TYPES[1], 1, MIB), *q;
@@ -216,6 +242,7 @@ int main(void)
 		cmocka_unit_test(test_pprof_encode__types_go_apart),
 		cmocka_unit_test(test_pprof_encode__same_profile_same_bytes),
 		cmocka_unit_test(test_pprof_encode__writes_what_readers_expect),
+		cmocka_unit_test(test_pprof_encode__strings_are_text),
 		cmocka_unit_test(test_pprof_encode__empty_profile),
 	};
 

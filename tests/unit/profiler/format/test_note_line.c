@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "profiler/format/note_line.h"
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
 static void test_note_line__form(void **state)
 {

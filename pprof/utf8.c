@@ -1,8 +1,8 @@
 /* Measures one UTF-8 sequence, refuses malformed ones, and cleans text of them. */
 
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int continues(unsigned char byte)
@@ -44,6 +44,39 @@ size_t utf8_sequence(const char *text, size_t size)
 		if (!continues(byte[i]))
 			return 0;
 	return length;
+}
+
+bool utf8_is_text(const char *text, size_t size)
+{
+	while (size) {
+		size_t length = utf8_sequence(text, size);
+
+		if (!length)
+			return false;
+		text += length;
+		size -= length;
+	}
+	return true;
+}
+
+char *utf8_mended(const char *text)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	size_t size = strlen(text), used = 0;
+	char *out = malloc(size * (sizeof(replacement) - 1) + 1);
+
+	while (out && size) {
+		size_t length = utf8_sequence(text, size), put = length ? length : sizeof(replacement) - 1;
+
+		memcpy(out + used, length ? text : replacement, put);
+		used += put;
+		length = length ? length : 1;
+		text += length;
+		size -= length;
+	}
+	if (out)
+		out[used] = '\0';
+	return out;
 }
 
 static bool is_control(const char *text, size_t length)

@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "profiler/format/utf8.h"
+#include "pprof/utf8.h"
 
 static void test_utf8__well_formed_and_not(void **state)
 {
@@ -72,10 +73,35 @@ static void test_utf8__cleaned(void **state)
 	}
 }
 
+static void test_utf8__mended(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "", "" },
+		{ "plain", "plain" },
+		{ "caf\xe9.c", "caf\xef\xbf\xbd.c" },
+		{ "\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd" },
+		{ "\xc3\xa9\xed\xa0\x80", "\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *mended = utf8_mended(rows[i].text);
+
+		assert_string_equal(mended, rows[i].want);
+		assert_true(utf8_is_text(mended, strlen(mended)));
+		assert_int_equal(utf8_is_text(rows[i].text, strlen(rows[i].text)),
+		                 !strcmp(rows[i].text, rows[i].want));
+		free(mended);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_utf8__well_formed_and_not),
-		                            cmocka_unit_test(test_utf8__cleaned) };
+		                            cmocka_unit_test(test_utf8__cleaned),
+		                            cmocka_unit_test(test_utf8__mended) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
