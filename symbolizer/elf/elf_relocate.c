@@ -61,13 +61,22 @@ int elf_relocate_lay_out(struct elf_file *f)
 	return 0;
 }
 
-/* The SHT_RELA section that is about section `index`; 0: none. */
+static bool is_symtab(const struct elf_file *f, uint32_t index)
+{
+	return index < f->n_shdrs && f->shdrs[index].sh_type == SHT_SYMTAB;
+}
+
+/*
+ * The SHT_RELA section that is about section `index`; 0: none. "Symbols" of another type might have relocations of their own, and those
+ * again, as deep as there are sections.
+ */
 static uint32_t find_rela(const struct elf_file *f, uint32_t index)
 {
 	uint32_t i;
 
 	for (i = 1; i < f->n_shdrs; i++)
-		if (f->shdrs[i].sh_type == SHT_RELA && f->shdrs[i].sh_info == index)
+		if (f->shdrs[i].sh_type == SHT_RELA && f->shdrs[i].sh_info == index &&
+		    is_symtab(f, f->shdrs[i].sh_link))
 			return i;
 	return 0;
 }

@@ -26,7 +26,7 @@ int elf_relocate_lay_out(struct elf_file *f);
  */
 void elf_relocate_section(struct elf_file *f, uint32_t index, uint8_t *data, size_t len);
 
-/* Does that section have relocations? */
+/* Does that section have relocations, and they a symbol table? */
 bool elf_relocate_needed(const struct elf_file *f, uint32_t index);
 
 #endif
