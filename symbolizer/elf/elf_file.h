@@ -22,7 +22,7 @@ struct elf_segment {
 };
 
 struct elf_section {
-	const uint8_t *data; /* lives until elf_file_close() or elf_file_release() */
+	const uint8_t *data; /* lives until elf_file_close() or elf_file_release_all(), or is given back */
 	size_t len;
 	uint64_t address;
 	uint32_t index, type, link;
@@ -66,7 +66,8 @@ bool elf_file_executable(const struct elf_file *f, uint64_t address);
 
 /*
  * Loads a section on first use, decompressed where need be (".debug_x" finds ".zdebug_x", too). -ENOENT: no
- * such section, or one without content in this file; -EBADMSG, -EFBIG, -ENOTSUP, -errno of reading.
+ * such section, or one without content in this file; -EBADMSG, -EFBIG, -ENOTSUP, -errno of reading. Whoever needs the content
+ * no more may give it back (elf_file_release()).
  */
 int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out);
 
@@ -113,7 +114,10 @@ bool elf_file_eh_frame(const struct elf_file *f, struct elf_eh_frame *out);
  */
 bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner);
 
-/* Frees the content of one loaded section; pointers into it become invalid. */
+/*
+ * Gives back what one call has got. The content is freed when all that got it have given it back: a file decides which of
+ * its sections are one and the same.
+ */
 void elf_file_release(struct elf_file *f, uint32_t index);
 
 /*
@@ -128,6 +132,7 @@ int elf_file_read(const struct elf_file *f, uint64_t offset, void *buffer, size_
 /* The same at an ELF address. -EBADMSG: nothing is there, or not so much. */
 int elf_file_read_at(const struct elf_file *f, uint64_t address, void *buffer, size_t len);
 
+/* Frees the content of all sections, whoever has it. */
 void elf_file_release_all(struct elf_file *f);
 
 /* Gives the pages of a mapped file back to the kernel; they are read again when needed. */

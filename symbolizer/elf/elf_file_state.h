@@ -11,6 +11,7 @@ struct loaded {
 	uint8_t *owned; /* NULL: `data` points into the image */
 	const uint8_t *data;
 	size_t len;
+	size_t holders;   /* calls that got it and have not given it back */
 	bool is_constant; /* never released */
 };
 

@@ -129,12 +129,14 @@ void elf_relocate_section(struct elf_file *f, uint32_t index, uint8_t *data, siz
 	Elf64_Rela rela;
 	size_t i;
 
-	if (elf_file_section_at(f, find_rela(f, index), &relas) ||
-	    elf_file_section_at(f, relas.link, &symbols))
+	if (elf_file_section_at(f, find_rela(f, index), &relas))
 		return;
-	for (i = 0; i < relas.len / sizeof(rela); i++) {
-		memcpy(&rela, relas.data + i * sizeof(rela), sizeof(rela));
-		apply(f, &symbols, &rela, data, len);
+	if (!elf_file_section_at(f, relas.link, &symbols)) {
+		for (i = 0; i < relas.len / sizeof(rela); i++) {
+			memcpy(&rela, relas.data + i * sizeof(rela), sizeof(rela));
+			apply(f, &symbols, &rela, data, len);
+		}
+		elf_file_release(f, symbols.index);
 	}
 	elf_file_release(f, relas.index);
 }

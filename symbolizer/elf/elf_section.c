@@ -23,13 +23,8 @@ uint32_t elf_file_section_count(const struct elf_file *f)
 	return (uint32_t)f->n_shdrs;
 }
 
-void elf_file_release(struct elf_file *f, uint32_t index)
+static void unload(struct elf_file *f, struct loaded *l)
 {
-	struct loaded *l;
-
-	if (index >= f->n_shdrs)
-		return;
-	l = &f->loaded[index];
 	if (l->is_constant)
 		return;
 	if (l->owned)
@@ -38,12 +33,18 @@ void elf_file_release(struct elf_file *f, uint32_t index)
 	*l = (struct loaded){ 0 };
 }
 
+void elf_file_release(struct elf_file *f, uint32_t index)
+{
+	if (index < f->n_shdrs && f->loaded[index].holders && !--f->loaded[index].holders)
+		unload(f, &f->loaded[index]);
+}
+
 void elf_file_release_all(struct elf_file *f)
 {
 	uint32_t i;
 
 	for (i = 0; i < f->n_shdrs; i++)
-		elf_file_release(f, i);
+		unload(f, &f->loaded[i]);
 }
 
 static size_t room_for(const struct elf_file *f)
@@ -143,6 +144,7 @@ static int section_at(struct elf_file *f, uint32_t index, bool is_zdebug, struct
 		if (err)
 			return err;
 	}
+	l->holders++;
 	*out = (struct elf_section){ .data = l->data,
 		                     .len = l->len,
 		                     .address = f->shdrs[index].sh_addr,

@@ -187,6 +187,8 @@ static int load_strings(struct symtab *t, uint32_t index)
 
 	if (err)
 		return err;
+	if (t->strings.type != SHT_STRTAB)
+		return -EBADMSG;
 	return t->strings.len && !t->strings.data[t->strings.len - 1] ? 0 : -EBADMSG;
 }
 

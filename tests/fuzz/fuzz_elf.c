@@ -2,6 +2,8 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "symbolizer/cfi/cfi_expression.h"
 #include "symbolizer/elf/elf_relocate.h"
@@ -73,6 +75,16 @@ static void ask_relocatable(struct elf_file *f, struct object *o)
 		ask(o, start);
 }
 
+/* As a file that is read: its sections are in memory of their own, which is freed when they are given back. */
+static int open_read(const uint8_t *data, size_t size, struct elf_file **out)
+{
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+
+	if (write(fd, data, size) != (ssize_t)size)
+		abort();
+	return elf_file_open(fd, false, MAX_BYTES, out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct symbolizer_stats stats = { 0 };
@@ -84,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct object *o;
 	size_t n, i, j;
 
-	if (elf_file_open_image(data, size, MAX_BYTES, &f))
+	if (open_read(data, size, &f))
 		return 0;
 	if (elf_file_type(f) == ET_REL && elf_relocate_lay_out(f)) {
 		elf_file_close(f);

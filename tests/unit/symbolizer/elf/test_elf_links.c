@@ -106,10 +106,100 @@ static void test_elf_links__relocations_of_relocations(void **state)
 	elf_file_close(f);
 }
 
+/* One function, called "name". */
+static struct elf_file *open_symbols(uint32_t strings_type, bool is_plt, bool links_to_itself)
+{
+	static const char strings[] = "\0name";
+	static const char names[] = "\0.plt";
+	const Elf64_Sym symbol = { .st_name = links_to_itself ? offsetof(Elf64_Sym, st_info) : 1,
+		                   .st_info = STT_FUNC,
+		                   .st_shndx = 2,
+		                   .st_value = 0x1000,
+		                   .st_size = 16 };
+	Elf64_Shdr *table, *section;
+
+	begin(ET_DYN);
+	table = add(SHT_SYMTAB, &symbol, sizeof(symbol));
+	table->sh_link = links_to_itself ? 1 : 2;
+	section = add(strings_type, strings, sizeof(strings));
+	section->sh_name = is_plt;
+	image.ehdr.e_shstrndx = image.ehdr.e_shnum;
+	add(SHT_STRTAB, names, sizeof(names));
+	return open_image();
+}
+
+static void check_name(bool is_plt)
+{
+	struct elf_file *f = open_symbols(SHT_STRTAB, is_plt, false);
+	struct elf_section strings;
+	struct symtab_hit hit;
+	struct symtab *t;
+	size_t len;
+
+	assert_int_equal(symtab_new(f, NULL, &t), 0);
+	len = elf_file_memory(f);
+	assert_true(symtab_find(t, 0x1008, &hit));
+	assert_int_equal(elf_file_section_at(f, 2, &strings), 0);
+	/* They still are where the name is. */
+	assert_ptr_equal(hit.name, (const char *)strings.data + 1);
+	assert_string_equal(hit.name, "name");
+	assert_int_equal(elf_file_memory(f), len);
+	symtab_free(t);
+	elf_file_close(f);
+}
+
+/* Strings that the reading of the PLT gives back, too. */
+static void test_elf_links__strings_in_the_plt(void **state)
+{
+	(void)state;
+	check_name(false);
+	check_name(true);
+}
+
+/* A table whose strings it is itself, and one whose strings are something else. */
+static void test_elf_links__no_strings(void **state)
+{
+	struct elf_file *f;
+	struct symtab *t;
+
+	(void)state;
+	f = open_symbols(SHT_STRTAB, false, true);
+	assert_int_equal(symtab_new(f, NULL, &t), -ENOENT);
+	elf_file_close(f);
+	f = open_symbols(SHT_PROGBITS, false, false);
+	assert_int_equal(symtab_new(f, NULL, &t), -ENOENT);
+	elf_file_close(f);
+}
+
+/* Got twice under two names, it is freed when it is given back twice. */
+static void test_elf_links__given_back(void **state)
+{
+	struct elf_file *f = open_symbols(SHT_STRTAB, true, false);
+	struct elf_section by_name, by_index;
+	size_t before;
+
+	(void)state;
+	assert_int_equal(elf_file_section(f, ".plt", &by_name), 0);
+	before = elf_file_memory(f) - by_name.len;
+	assert_int_equal(elf_file_section_at(f, 2, &by_index), 0);
+	assert_ptr_equal(by_name.data, by_index.data);
+	elf_file_release(f, by_index.index);
+	assert_int_equal(elf_file_memory(f), before + by_name.len);
+	assert_string_equal((const char *)by_name.data + 1, "name");
+	elf_file_release(f, by_name.index);
+	assert_int_equal(elf_file_memory(f), before);
+	elf_file_release(f, by_name.index); /* nobody has it */
+	assert_int_equal(elf_file_memory(f), before);
+	elf_file_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_elf_links__relocations_of_relocations),
+		cmocka_unit_test(test_elf_links__strings_in_the_plt),
+		cmocka_unit_test(test_elf_links__no_strings),
+		cmocka_unit_test(test_elf_links__given_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
