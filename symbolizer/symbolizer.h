@@ -29,7 +29,7 @@
  *
  * Trust: nothing that a profiled process can influence is trusted. Of the files that its mappings and ELF files name,
  * only regular ones are opened, and only those in debug_dir that nobody but root or we may write to are mapped into
- * memory.
+ * memory, if they are on this machine.
  *
  * Errors: 0 or -errno. A lookup that finds nothing is no error: it yields a frame that says so.
  */

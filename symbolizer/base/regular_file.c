@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "symbolizer/base/file_gate.h"
@@ -92,6 +94,26 @@ bool regular_file_is_safe_in(int fd, const char *path, const char *dir)
 		return false;
 	return !fstat(fd, &st) && !lstat(real, &there) && st.st_dev == there.st_dev &&
 	       st.st_ino == there.st_ino && is_safe(&st);
+}
+
+#define ZFS_SUPER_MAGIC 0x2fc12fc1
+
+bool regular_file_is_local(int fd)
+{
+	static const uint32_t local[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+		                          F2FS_SUPER_MAGIC, ZFS_SUPER_MAGIC, SQUASHFS_MAGIC,
+		                          TMPFS_MAGIC,      RAMFS_MAGIC };
+	struct stat st, own;
+	struct statfs fs;
+	size_t i;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	for (i = 0; i < sizeof(local) / sizeof(local[0]); i++)
+		if ((uint32_t)fs.f_type == local[i])
+			return true;
+	return (uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC && !fstat(fd, &st) &&
+	       !stat("/proc/self/exe", &own) && st.st_dev == own.st_dev;
 }
 
 bool path_has_dotdot(const char *path)

@@ -85,7 +85,7 @@ void debug_file_build_id(struct elf_file *f, char hex[BUILD_ID_HEX_SIZE])
 /* One path to try. */
 struct candidate {
 	const char *root; /* "" or whose path it is */
-	const char *dir;  /* what lies safely below it may be mapped; NULL: nothing */
+	const char *dir;  /* what lies safely below it may be mapped, if it is local; NULL: nothing */
 	const char *path;
 };
 

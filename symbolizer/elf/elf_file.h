@@ -3,7 +3,8 @@
  * shrinks or changes while it is open costs wrong bytes at worst.
  *
  * 64-bit little-endian only. A file that others may write is read by pread into memory of our own (a mapping
- * would raise SIGBUS when it is truncated); one that is trusted, such as those in /usr/lib/debug, is mapped.
+ * would raise SIGBUS when it is truncated), and so is one of a file system that may not answer, or lose it; one that is
+ * trusted, such as those in /usr/lib/debug, and local (regular_file_is_local()) is mapped.
  */
 #ifndef SYMBOLIZER_ELF_FILE_H
 #define SYMBOLIZER_ELF_FILE_H

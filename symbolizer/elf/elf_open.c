@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbolizer/base/regular_file.h"
 #include "symbolizer/elf/elf_file_state.h"
 #include "symbolizer/elf/elf_sectionless.h"
 
@@ -199,7 +200,7 @@ static int open_known(int fd, const struct stat *st, bool trusted, size_t max_by
 	else
 		note_origin(f, st);
 	if (!err)
-		err = trusted ? map_whole(f) : read_head(f);
+		err = trusted && regular_file_is_local(fd) ? map_whole(f) : read_head(f);
 	return finish_open(f, err, out);
 }
 

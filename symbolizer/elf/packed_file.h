@@ -6,7 +6,7 @@
 
 /*
  * Opens the regular file `path`; its first bytes tell how it is packed, if at all. A plain one that nobody but root
- * or we may write to is mapped (so `path` must not be in a container, which has a root of its own). -EFBIG: over
+ * or we may write to is mapped if it is local (so `path` must not be in a container, which has a root of its own). -EFBIG: over
  * max_bytes once unpacked; -ENOTSUP: xz, and liblzma is not installed; -EBADMSG.
  */
 int packed_file_open(const char *path, size_t max_bytes, struct elf_file **out);

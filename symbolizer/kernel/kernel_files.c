@@ -78,7 +78,7 @@ static int check(struct elf_file *f, const char *build_id)
 	return elf_file_has_section(f, ".debug_info") ? 0 : -ENOENT;
 }
 
-/* These folders are root's, so the file is mapped, not read. */
+/* These folders are root's, so the file is mapped, not read, unless it is on another machine. */
 static int open_path(struct kernel_files *k, const char *path, const char *build_id, struct elf_file **out)
 {
 	int err = packed_file_open(path, k->max_bytes, out);
