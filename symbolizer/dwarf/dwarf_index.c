@@ -289,6 +289,11 @@ bool dwarf_index_lacks_linkage_name(struct dwarf_index *x, uint64_t die)
 	return u && dwarf_unit_is_cxx(u) && !dwarf_function_name(info, die).is_mangled;
 }
 
+bool dwarf_index_move(struct dwarf_index *x, const struct debug_file_place *place)
+{
+	return x->split && dwarf_split_move(x->split, place);
+}
+
 bool dwarf_index_is_split(const struct dwarf_index *x)
 {
 	return x->n_skeletons;

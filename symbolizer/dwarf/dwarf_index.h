@@ -77,6 +77,9 @@ bool dwarf_index_name(struct dwarf_index *x, uint64_t die, char *out, size_t siz
  */
 bool dwarf_index_lacks_linkage_name(struct dwarf_index *x, uint64_t die);
 
+/* Split units are looked for there from now on, see dwarf_split_move(). */
+bool dwarf_index_move(struct dwarf_index *x, const struct debug_file_place *place);
+
 /*
  * Did any answer depend on split units? Their files are found by name, so later answers may differ.
  */

@@ -18,6 +18,7 @@ struct dwarf_split {
 	struct symbolizer_stats *stats;
 	struct elf_file *package; /* FILE.dwp */
 	bool package_tried;
+	bool has_missed; /* a unit, maybe: it was looked for below a root that had gone */
 };
 
 struct dwarf_split_unit {
@@ -55,6 +56,26 @@ void dwarf_split_free(struct dwarf_split *s)
 	free(s->root);
 	free(s->path);
 	free(s);
+}
+
+bool dwarf_split_move(struct dwarf_split *s, const struct debug_file_place *place)
+{
+	char *root = strdup(place->root), *path = strdup(place->path);
+	bool has_missed = s->has_missed;
+
+	if (!root || !path) {
+		free(root);
+		free(path);
+		return false;
+	}
+	free(s->root);
+	free(s->path);
+	s->root = root;
+	s->path = path;
+	if (has_missed && !s->package)
+		s->package_tried = false;
+	s->has_missed = false;
+	return has_missed;
 }
 
 /* Opens a file by a path of `root`'s. */
@@ -244,6 +265,7 @@ int dwarf_split_open(struct dwarf_split *s, struct dwarf_info *d, const struct d
 		if (!open_dwo(s, skeleton, i, &f))
 			err = take_dwo(s, f, d, skeleton, split);
 	if (err) {
+		s->has_missed |= debug_file_root_has_gone(s->root);
 		free(split);
 		return -ENOENT;
 	}

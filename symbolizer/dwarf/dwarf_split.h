@@ -28,6 +28,12 @@ struct dwarf_split *dwarf_split_new(const struct debug_file_place *place, const 
 void dwarf_split_free(struct dwarf_split *s);
 
 /*
+ * Looks at another place from now on; copies its root and path. True: some unit may have been missed, as the place before
+ * had gone.
+ */
+bool dwarf_split_move(struct dwarf_split *s, const struct debug_file_place *place);
+
+/*
  * Opens the split unit of `skeleton`, which is one of `d`'s; both have to outlive it, and `s`, too. -ENOENT: there is
  * none to be found, or the unit is no skeleton.
  */

@@ -82,6 +82,13 @@ void debug_file_build_id(struct elf_file *f, char hex[BUILD_ID_HEX_SIZE])
 	}
 }
 
+bool debug_file_root_has_gone(const char *root)
+{
+	char target;
+
+	return *root && readlink(root, &target, sizeof(target)) < 0 && (errno == ENOENT || errno == ESRCH);
+}
+
 /* One path to try. */
 struct candidate {
 	const char *root; /* "" or whose path it is */

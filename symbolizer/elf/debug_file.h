@@ -23,6 +23,9 @@ struct debug_file_place {
 	const char *path;        /* the file's path, as its process sees it */
 };
 
+/* Has the process ended whose root that is, so that nothing is found there? Asks no file system but /proc. */
+bool debug_file_root_has_gone(const char *root);
+
 /*
  * Opens the separate debug file of `f`: .build-id/ab/cdef.debug in DEBUG_DIR, FETCHED_DIR and the DEBUG_DIR below
  * ROOT, when its build-id is the same; else by .gnu_debuglink beside the file, in .debug/ beside it, and in

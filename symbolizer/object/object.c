@@ -37,7 +37,8 @@ struct object *object_new(const struct object_environment *env, struct elf_file 
 	return o;
 }
 
-static void drop_tables(struct object *o)
+/* All that names and lines come from. */
+static void drop_names(struct object *o)
 {
 	object_forget_answers(o);
 	object_index_free(o->index);
@@ -45,18 +46,24 @@ static void drop_tables(struct object *o)
 	symtab_free(o->symtab);
 	symtab_free(o->mini_symtab);
 	elf_file_close(o->mini);
+	o->index = NULL;
+	o->dwarf = NULL;
+	o->symtab = o->mini_symtab = NULL;
+	o->mini = NULL;
+	o->symtab_tried = o->dwarf_tried = false;
+}
+
+static void drop_tables(struct object *o)
+{
+	drop_names(o);
 	cfi_free(o->cfi);
 	cfi_free(o->debug_cfi);
 	elf_file_close(o->debug);
 	elf_file_close(o->alt);
 	elf_file_release_all(o->file);
-	o->index = NULL;
-	o->dwarf = NULL;
-	o->symtab = o->mini_symtab = NULL;
-	o->mini = NULL;
 	o->cfi = o->debug_cfi = NULL;
 	o->debug = o->alt = NULL;
-	o->symtab_tried = o->dwarf_tried = o->debug_tried = false;
+	o->debug_tried = false;
 	o->cfi_tried = o->debug_cfi_tried = false;
 	o->is_partial = false;
 }
@@ -134,6 +141,46 @@ void object_load_debug_file(struct object *o)
 	if (!o->alt)
 		debug_file_open_alt(o->debug ? o->debug : o->file, &place, o->env->max_bytes, &o->alt);
 	o->debug_tried = file_gate_refusals() == refusals;
+	o->has_missed = !(o->debug && o->alt) && debug_file_root_has_gone(o->root);
+}
+
+/* False: no memory. */
+static bool set_place(struct object *o, const char *root, const char *path)
+{
+	char *new_root = strdup(root), *new_path = strdup(path);
+
+	if (!new_root || !new_path) {
+		free(new_root);
+		free(new_path);
+		return false;
+	}
+	free(o->root);
+	free(o->path);
+	o->root = new_root;
+	o->path = new_path;
+	return true;
+}
+
+void object_move(struct object *o, const char *root, const char *path)
+{
+	const struct elf_file *debug = o->debug, *alt = o->alt;
+	struct debug_file_place place;
+	bool found;
+
+	if (!set_place(o, root, path))
+		return;
+	place = place_of(o);
+	found = o->dwarf && dwarf_index_move(o->dwarf, &place);
+	if (o->has_missed) {
+		o->debug_tried = false;
+		object_load_debug_file(o);
+		found |= o->debug != debug || o->alt != alt;
+	}
+	if (!found)
+		return;
+	drop_names(o);
+	o->debug_cfi_tried &= o->debug_cfi != NULL;
+	o->has_grown = true;
 }
 
 static void count_refusal(struct object *o, int err)

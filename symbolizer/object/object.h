@@ -50,6 +50,12 @@ struct object *object_new(const struct object_environment *env, struct elf_file 
                           const char *path);
 void object_free(struct object *o);
 
+/*
+ * Looks for debug files there from now on, as the process of the place before has ended. Looks again at once for what was
+ * missed for that reason, and forgets the answers given without it.
+ */
+void object_move(struct object *o, const char *root, const char *path);
+
 const char *object_build_id(const struct object *o);
 bool object_has_functions(const struct object *o); /* as far as has been loaded, or answered */
 bool object_has_lines(const struct object *o);

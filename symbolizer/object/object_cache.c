@@ -217,13 +217,15 @@ static void remember(struct object_cache *c, const struct key *key, struct objec
 		c->known[c->n_known++] = (struct known_file){ .key = *key, .object = o };
 }
 
-/* Whoever has mapped the same file holds its file system as well. */
-static void find_opener(struct object_cache *c, const struct object *o, const void *opener)
+/* Whoever has mapped the same file holds its file system as well, and debug files are found through it. */
+static void find_opener(struct object_cache *c, struct object *o, const struct object_place *place)
 {
 	struct entry *entry = entry_of(c, o);
 
-	if (!entry->opener)
-		entry->opener = opener;
+	if (entry->opener)
+		return;
+	entry->opener = place->opener;
+	object_move(o, place->root, place->path);
 }
 
 /*
@@ -309,7 +311,7 @@ int object_cache_get(struct object_cache *c, int fd, const struct stat *st, cons
 		close(fd);
 		*out = known->object;
 		if (*out)
-			find_opener(c, *out, place->opener);
+			find_opener(c, *out, place);
 		return *out ? 0 : -EBADMSG;
 	}
 	err = open_object(c, fd, st, &key, place, out);

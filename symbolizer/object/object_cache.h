@@ -48,7 +48,8 @@ void object_cache_used(struct object_cache *c, struct object *o);
 
 /*
  * The process has ended, or has another program now. What it opened stays until object_cache_let_go(), or longer if
- * another process asks for the very same file meanwhile: that one counts as its opener then.
+ * another process asks for the very same file meanwhile: that one counts as its opener then, and debug files are looked for
+ * where it has the file.
  */
 void object_cache_opener_gone(struct object_cache *c, const void *opener);
 

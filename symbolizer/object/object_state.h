@@ -23,6 +23,7 @@ struct object {
 	struct cfi *cfi, *debug_cfi; /* of the file, of its debug file */
 	struct object_index *index;
 	bool symtab_tried, dwarf_tried, cfi_tried, debug_cfi_tried, debug_tried;
+	bool has_missed; /* a debug file, maybe: it was looked for in a place that had gone */
 	bool is_partial; /* some table could not be loaded, so answers may be incomplete */
 	bool has_given_functions, has_given_lines; /* answers from the index had some */
 	uint64_t last_use;
