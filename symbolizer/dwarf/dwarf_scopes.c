@@ -95,7 +95,9 @@ static int add_enclosing(struct walk *w, const struct dwarf_die *die, struct lev
 	struct dwarf_scopes *s = w->scopes;
 	int err;
 
-	inside->ignored = die->abbrev->tag == DW_TAG_enumeration_type;
+	/* rustc before 1.72 or so has the methods of enumerations without data in there. */
+	inside->ignored = die->abbrev->tag == DW_TAG_enumeration_type &&
+	                  !(die->abbrev->is_wanted && dwarf_unit_is_rust(w->unit));
 	if (!die->abbrev->has_children || inside->ignored || dwarf_unit_is_c(w->unit))
 		return 0;
 	err = growing_array_reserve((void **)&s->enclosing, s->n_enclosing + 1, &s->max_enclosing,

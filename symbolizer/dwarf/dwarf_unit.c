@@ -160,8 +160,10 @@ static void mark_abbrevs(struct dwarf_abbrevs *abbrevs)
 
 	for (n = 0; n < abbrevs->n_entries; n++) {
 		a = &abbrevs->entries[n];
-		a->is_wanted = has_what_we_want(a->tag);
 		measure(abbrevs, a);
+		/* Enumerations with functions in them do not say where they end. */
+		a->is_wanted = has_what_we_want(a->tag) || (a->tag == DW_TAG_enumeration_type &&
+		                                            a->has_children && a->sibling_at == UINT16_MAX);
 		has_way_out = (a->has_children ? a->sibling_at : a->fixed_length) != UINT16_MAX;
 		a->is_unneeded = has_way_out && !a->is_wanted && !may_hold_code(a->tag);
 		a->is_unneeded_in_c = a->is_unneeded || (has_way_out && is_structure(a->tag));
@@ -378,6 +380,11 @@ bool dwarf_unit_is_cxx(const struct dwarf_unit *u)
 	return u->language == DW_LANG_C_plus_plus || u->language == DW_LANG_C_plus_plus_03 ||
 	       u->language == DW_LANG_C_plus_plus_11 || u->language == DW_LANG_C_plus_plus_14 ||
 	       u->language == DW_LANG_CXX17 || u->language == DW_LANG_CXX20;
+}
+
+bool dwarf_unit_is_rust(const struct dwarf_unit *u)
+{
+	return u->language == DW_LANG_Rust;
 }
 
 /* -ENOMEM: `abbrevs` is still the caller's; after -ENOSPC it is kept, but not found again. */

@@ -59,6 +59,7 @@ int dwarf_unit_read(struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_u
 /* Is it in a language that has no namespaces and no functions in structures? */
 bool dwarf_unit_is_c(const struct dwarf_unit *u);
 bool dwarf_unit_is_cxx(const struct dwarf_unit *u);
+bool dwarf_unit_is_rust(const struct dwarf_unit *u);
 
 /* Loads the unit's abbreviations; needed before dwarf_read_die(). -EFBIG: too many are loaded, or too much work. */
 int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u);

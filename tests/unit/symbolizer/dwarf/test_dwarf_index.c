@@ -198,6 +198,47 @@ static void test_dwarf_index__qualified_names(void **state)
 	close_program(&f);
 }
 
+/* A unit of Rust with shown(), into which inner() was inlined, in an enumeration, as rustc 1.63 puts it; what matters alone. */
+static const char rust_enumeration[] =
+        ".text\n.globl shown\n.type shown, @function\nshown: nop\ninlined: nop\n.size shown, .-shown\n"
+        ".section .note.GNU-stack\n"
+        ".section .debug_abbrev\n"
+        ".uleb128 1, 0x11, 1, 0x13, 0x05, 0x11, 0x01, 0x12, 0x06, 0, 0\n" /* unit: language, low and high pc */
+        ".uleb128 2, 0x04, 1, 0x03, 0x08, 0, 0\n"                         /* enumeration: name */
+        ".uleb128 3, 0x28, 0, 0x03, 0x08, 0, 0\n"                         /* enumerator: name */
+        ".uleb128 4, 0x2e, 1, 0x03, 0x08, 0x11, 0x01, 0x12, 0x06, 0, 0\n" /* function: name, low and high pc */
+        ".uleb128 5, 0x1d, 0, 0x31, 0x13, 0x11, 0x01, 0x12, 0x06, 0, 0\n" /* inlined: origin, low and high pc */
+        ".uleb128 6, 0x2e, 0, 0x03, 0x08, 0, 0\n"                         /* its function: name */
+        ".uleb128 0\n"
+        ".section .debug_info\nunit: .long end - version\nversion: .short 4\n.long .debug_abbrev\n.byte 8\n"
+        ".uleb128 1\n.short 0x1c\n.quad shown\n.long 2\n"
+        "origin: .uleb128 6\n.string \"inner\"\n"
+        ".uleb128 2\n.string \"Color\"\n.uleb128 3\n.string \"Red\"\n"
+        ".uleb128 4\n.string \"shown\"\n.quad shown\n.long 2\n"
+        ".uleb128 5\n.long origin - unit\n.quad inlined\n.long 1\n.byte 0, 0, 0\nend:\n";
+
+static void test_dwarf_index__rust_enumeration(void **state)
+{
+	struct dwarf_frame frames[8];
+	char path[256];
+	struct file f;
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/x.s", program_dir);
+	file = fopen(path, "w");
+	fputs(rust_enumeration, file);
+	fclose(file);
+	assert_int_equal(shell("cc -shared -o '%s/rust.so' '%s'", program_dir, path), 0);
+	open_program(&f, "rust.so");
+	assert_int_equal(find(&f, f.start, frames, 8), 1);
+	assert_name(&f, &frames[0], "Color::shown");
+	assert_int_equal(find(&f, f.start + 1, frames, 8), 2);
+	assert_name(&f, &frames[0], "inner");
+	assert_name(&f, &frames[1], "Color::shown");
+	close_program(&f);
+}
+
 static int make_source(void **state)
 {
 	char path[256];
@@ -218,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_dwarf_index__clang),
 		cmocka_unit_test(test_dwarf_index__none),
 		cmocka_unit_test(test_dwarf_index__qualified_names),
+		cmocka_unit_test(test_dwarf_index__rust_enumeration),
 	};
 
 	return cmocka_run_group_tests(tests, make_source, program_dir_remove);
