@@ -291,7 +291,7 @@ bool jitdump_find(struct jitdump *j, uint64_t address, struct jitdump_hit *out)
 		if (address - f->start < f->size && (!best || f > best))
 			best = f;
 	}
-	if (!best)
+	if (!best || !j->names[best->name])
 		return false;
 	*out = (struct jitdump_hit){ .function = j->names + best->name };
 	find_line(j, best, address, out);

@@ -31,7 +31,7 @@ void jitdump_free(struct jitdump *j);
 /* Reads what was added to the file. -EBADMSG: malformed from here on, what is known stays; -ENOMEM. */
 int jitdump_refresh(struct jitdump *j);
 
-/* False: no function there. */
+/* False: no function there, or one whose name is empty. */
 bool jitdump_find(struct jitdump *j, uint64_t address, struct jitdump_hit *out);
 
 #endif

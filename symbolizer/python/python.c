@@ -12,6 +12,7 @@
 #include "symbolizer/symbolizer_state.h"
 
 #define GONE           "[python code gone]"
+#define NO_NAME        "[no name]" /* a program may give its functions any name, but a frame has to have one */
 #define MAX_CODE_BYTES ((size_t)16 << 20) /* of code objects of one process; over it all are forgotten */
 
 struct code_key {
@@ -131,7 +132,9 @@ int sym_python_frame(struct sym_python *py, const struct sym_python_step *step, 
 		py->stats.frames_gone++;
 		return -ESTALE;
 	}
-	*out = (struct sym_frame){ .function = e->code->function, .file = e->code->file, .line = line };
+	*out = (struct sym_frame){ .function = *e->code->function ? e->code->function : NO_NAME,
+		                   .file = e->code->file,
+		                   .line = line };
 	py->stats.frames_named++;
 	py->stats.lines_unknown += !line;
 	return 0;

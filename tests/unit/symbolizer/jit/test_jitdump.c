@@ -143,6 +143,23 @@ static void test_jitdump__later_records_win(void **state)
 	jitdump_free(j);
 }
 
+/* It is no name for a frame, but what was there before has gone. */
+static void test_jitdump__empty_name(void **state)
+{
+	struct jitdump *j;
+
+	(void)state;
+	jitdump_put_header(&w, MAGIC, EM_X86_64);
+	jitdump_put_load(&w, "old", 0x1000, 0x20);
+	jitdump_put_load(&w, "", 0x1000, 0x10);
+	jitdump_put_load(&w, "f", 0x2000, 0x20);
+	assert_int_equal(jitdump_new(new_file(), &j), 0);
+	assert_int_equal(jitdump_refresh(j), 0);
+	assert_function(j, 0x1000, NULL);
+	assert_function(j, 0x2000, "f");
+	jitdump_free(j);
+}
+
 static void test_jitdump__lines(void **state)
 {
 	struct jitdump *j;
@@ -277,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_jitdump__grows),
 		cmocka_unit_test(test_jitdump__grows_in_the_middle),
 		cmocka_unit_test(test_jitdump__later_records_win),
+		cmocka_unit_test(test_jitdump__empty_name),
 		cmocka_unit_test(test_jitdump__lines),
 		cmocka_unit_test(test_jitdump__broken_lines),
 		cmocka_unit_test(test_jitdump__refused),

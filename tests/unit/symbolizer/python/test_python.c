@@ -361,6 +361,20 @@ static void test_python__what_was_read_is_named_when_it_is_gone(void **state)
 	assert_int_equal(reads, 0);
 }
 
+static void test_python__an_empty_name_is_told_so(void **state)
+{
+	struct sym_python_step step;
+	uint64_t code;
+	size_t n;
+
+	(void)state;
+	make_python(0x030c);
+	code = put_code(0, "", locations, sizeof(locations), 10);
+	put_frame(0, true, code, 2, 0);
+	assert_int_equal(walk(&step, 1, &n), 0);
+	expect_frame(&step, "[no name]", 13);
+}
+
 static void test_python__memory_is_bounded(void **state)
 {
 	struct sym_python_step step;
@@ -485,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_python__shims_alone_end),
 		cmocka_unit_test(test_python__another_code_object_at_the_address_is_no_name),
 		cmocka_unit_test(test_python__what_was_read_is_named_when_it_is_gone),
+		cmocka_unit_test(test_python__an_empty_name_is_told_so),
 		cmocka_unit_test(test_python__memory_is_bounded),
 		cmocka_unit_test(test_python__an_instruction_outside_the_code_has_no_line),
 		cmocka_unit_test(test_python__instructions_may_be_a_copy_of_the_threads),
