@@ -191,10 +191,12 @@ size_t dwarf_index_frames(const struct dwarf_place *place, uint64_t address, str
 	const struct dwarf_inline *chain[MAX_INLINED];
 	const struct dwarf_function *f = place->function;
 	const struct dwarf_lines *lines = place->unit->lines;
-	size_t n = f ? dwarf_scopes_inlines(place->scopes, f, address, chain, MAX_INLINED) : 0, i;
+	uint64_t steps = 0;
+	size_t n = f ? dwarf_scopes_inlines(place->scopes, f, address, chain, MAX_INLINED, &steps) : 0, i;
 	uint32_t file = 0, line = 0;
 	bool known = lines && dwarf_lines_find(lines, address, &file, &line);
 
+	dwarf_info_work(place->unit->info, steps);
 	if (!f && !known)
 		return 0;
 	for (i = 0; i < n + 1 && i < max; i++) {
@@ -226,6 +228,8 @@ int dwarf_index_each_change(struct dwarf_place *place, uint64_t address,
 
 	if (place->unit->lines)
 		err = dwarf_lines_each_row(place->unit->lines, address, &place->same, each, context);
+	if (f)
+		dwarf_info_work(place->unit->info, f->end_inline - f->first_inline);
 	for (i = f ? f->first_inline : 0; f && !err && i < f->end_inline; i++) {
 		inlined = &place->scopes->inlines[i];
 		if (inlined->low > place->same.low && inlined->low < place->same.high)

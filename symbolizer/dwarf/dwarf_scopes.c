@@ -339,13 +339,15 @@ struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uint64_t 
 }
 
 size_t dwarf_scopes_inlines(const struct dwarf_scopes *s, const struct dwarf_function *f, uint64_t address,
-                            const struct dwarf_inline **out, size_t max)
+                            const struct dwarf_inline **out, size_t max, uint64_t *steps)
 {
 	const struct dwarf_inline *inlined;
 	size_t n = 0;
 	uint32_t i, next;
 
+	*steps = 0;
 	for (i = f->first_inline; i < f->end_inline && n < max; i = next) {
+		++*steps;
 		inlined = &s->inlines[i];
 		next = i + 1;
 		if (n && inlined->depth <= n && inlined->die != out[n - 1]->die)

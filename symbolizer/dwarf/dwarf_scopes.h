@@ -75,10 +75,11 @@ void dwarf_scopes_read_inlines(struct dwarf_info *d, struct dwarf_unit *u, struc
                                struct dwarf_function *f);
 
 /*
- * The inlines of `f` at the address, outermost first; returns how many of at most `max`.
+ * The inlines of `f` at the address, outermost first; returns how many of at most `max`. *steps becomes how many it
+ * looked at: where many stand beside each other, all of them.
  */
 size_t dwarf_scopes_inlines(const struct dwarf_scopes *s, const struct dwarf_function *f, uint64_t address,
-                            const struct dwarf_inline **out, size_t max);
+                            const struct dwarf_inline **out, size_t max, uint64_t *steps);
 size_t dwarf_scopes_memory(const struct dwarf_scopes *s);
 
 /* A function's name. */

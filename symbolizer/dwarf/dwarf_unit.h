@@ -27,7 +27,7 @@ void dwarf_info_free(struct dwarf_info *d);
 
 /*
  * Counts `steps` of what many units may share, or what takes no bytes: reading a table of abbreviations, a list of
- * ranges, a line table, attributes without content. By these a small file could take hours. False: it has been too much
+ * ranges, a line table, attributes without content; or what is gone through for each address, as inlined functions. By these a small file could take hours. False: it has been too much
  * in all; then it stays false, the file counts as refused, and nothing more is to be read of it. A step takes 2 to 4 ns.
  */
 bool dwarf_info_work(struct dwarf_info *d, uint64_t steps);

@@ -10,7 +10,11 @@
 
 /* A block ends so far from the address at the latest, and has at most so many changes. */
 #define MAX_REACH   32768
+#define MAX_SPAN    (2 * MAX_REACH)
 #define MAX_CHANGES 512
+
+/* At each change, what was inlined into the function is gone through: where that is much, there are fewer. */
+#define MAX_STEPS ((size_t)1 << 22)
 
 #define MAX_NAME 32768
 
@@ -25,9 +29,10 @@ struct making {
 	const struct dwarf_block_wanted *wanted;
 	struct dwarf_place place;
 	struct index_builder builder;
-	uint64_t *
-	        changes; /* where the frames may be others than just below; the first is the block's beginning */
-	size_t n_changes, max_changes;
+	uint64_t base, marks[MAX_SPAN / 64]; /* a bit for each address from `base` on */
+	/* Where the frames may be others than just below; the first is the block's beginning. */
+	uint64_t changes[MAX_CHANGES];
+	size_t n_changes;
 	struct made_scope *made; /* as many as the builder has scopes */
 	size_t max_made;
 	uint32_t chain[INDEX_MAX_FRAMES]; /* scopes of the last segment, outermost first */
@@ -37,39 +42,47 @@ struct making {
 	char path[PATH_MAX], name[MAX_NAME];
 };
 
-static int add_change(uint64_t address, void *context)
+/* For addresses in place.same. */
+static bool is_change(const struct making *m, uint64_t address)
+{
+	return m->marks[(address - m->base) / 64] >> (address - m->base) % 64 & 1;
+}
+
+static int mark_change(uint64_t address, void *context)
 {
 	struct making *m = context;
-	int err = growing_array_reserve((void **)&m->changes, m->n_changes + 1, &m->max_changes,
-	                                sizeof(*m->changes), SIZE_MAX);
 
-	if (!err)
-		m->changes[m->n_changes++] = address;
-	return err;
+	if (address - m->base < MAX_SPAN)
+		m->marks[(address - m->base) / 64] |= (uint64_t)1 << (address - m->base) % 64;
+	return 0;
 }
 
-static int compare_addresses(const void *a, const void *b)
+/* How many changes the block may have. */
+static size_t most_changes(const struct dwarf_function *f)
 {
-	const uint64_t *x = a, *y = b;
+	size_t inlines = f ? f->end_inline - f->first_inline : 0;
 
-	return *x < *y ? -1 : *x > *y;
+	return inlines > MAX_STEPS / MAX_CHANGES ? MAX_STEPS / inlines : MAX_CHANGES;
 }
 
-/* Cuts the block down to MAX_CHANGES around the address; `changes` are sorted. */
+/* Of the addresses that are marked, takes those around the one that is wanted, and cuts the block down to them. */
 static void keep_nearest(struct making *m)
 {
 	struct dwarf_interval *same = &m->place.same;
-	size_t first = 0, n = m->n_changes, i;
+	size_t max = most_changes(m->place.function), before = 0;
+	uint64_t first = m->wanted->address, at;
 
-	while (first + 1 < n && m->changes[first + 1] <= m->wanted->address)
-		first++;
-	first = first > MAX_CHANGES / 2 ? first - MAX_CHANGES / 2 : 0;
-	if (n > first + MAX_CHANGES)
-		dwarf_interval_end(same, m->changes[first + MAX_CHANGES]);
-	dwarf_interval_begin(same, m->changes[first]);
-	for (i = 0; first + i < n && m->changes[first + i] < same->high; i++)
-		m->changes[i] = m->changes[first + i];
-	m->n_changes = i;
+	while (first > same->low && (!is_change(m, first) || before++ < max / 2))
+		first--;
+	dwarf_interval_begin(same, first);
+	for (at = same->low; at < same->high; at++) {
+		if (!is_change(m, at))
+			continue;
+		if (m->n_changes == max)
+			dwarf_interval_end(same, at);
+		else
+			m->changes[m->n_changes++] = at;
+	}
 }
 
 /* Fills m->changes, sorted, each once. */
@@ -77,23 +90,17 @@ static int find_changes(struct making *m)
 {
 	uint64_t address = m->wanted->address;
 	struct dwarf_interval *same = &m->place.same;
-	size_t from, to = 0;
 	int err;
 
 	dwarf_interval_begin(same, m->wanted->room.low);
 	dwarf_interval_end(same, m->wanted->room.high);
 	dwarf_interval_begin(same, address > MAX_REACH ? address - MAX_REACH : 0);
 	dwarf_interval_end(same, address < UINT64_MAX - MAX_REACH ? address + MAX_REACH : UINT64_MAX);
-	err = dwarf_index_each_change(&m->place, address, add_change, m);
-	if (!err)
-		err = add_change(same->low, m);
+	m->base = same->low;
+	err = dwarf_index_each_change(&m->place, address, mark_change, m);
 	if (err)
 		return err;
-	qsort(m->changes, m->n_changes, sizeof(*m->changes), compare_addresses);
-	for (from = 0; from < m->n_changes; from++)
-		if (m->changes[from] >= same->low && (!to || m->changes[to - 1] != m->changes[from]))
-			m->changes[to++] = m->changes[from];
-	m->n_changes = to;
+	mark_change(same->low, m);
 	keep_nearest(m);
 	return 0;
 }
@@ -207,7 +214,6 @@ int dwarf_block_make(struct dwarf_index *x, const struct dwarf_block_wanted *wan
 		err = make(m, out);
 	else
 		err = -ENOENT;
-	free(m->changes);
 	free(m->made);
 	free(m);
 	return err;

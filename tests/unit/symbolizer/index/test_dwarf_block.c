@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "symbolizer/index/dwarf_block.h"
 #include "tests/unit/compile_program.h"
@@ -191,6 +192,68 @@ static void test_dwarf_block__without_aranges(void **state)
 	free(with);
 }
 
+/* A function of 64 KiB at 0x10000 into which a million calls were inlined side by side, each at an even address, of one byte. */
+static const char flat_inlines[] =
+        ".text\n.globl _start\n_start: .skip 0x10000, 0x90\n.section .note.GNU-stack\n.section "
+        ".debug_abbrev\n"
+        ".uleb128 1, 0x11, 1, 0x11, 0x01, 0x12, 0x06, 0, 0\n"             /* unit: low and high pc */
+        ".uleb128 2, 0x2e, 1, 0x03, 0x08, 0x11, 0x01, 0x12, 0x06, 0, 0\n" /* function: name, low and high pc */
+        ".uleb128 3, 0x1d, 0, 0x11, 0x01, 0x12, 0x0b, 0, 0\n"             /* inlined: low and high pc */
+        ".uleb128 0\n"
+        ".section .debug_info\n.long end - version\nversion: .short 4\n.long .debug_abbrev\n.byte 8\n"
+        ".uleb128 1\n.quad _start\n.long 0x10000\n"
+        ".uleb128 2\n.string \"f\"\n.quad _start\n.long 0x10000\n.incbin \"dies\"\n.byte 0, 0\nend:\n";
+
+static void write_flat_inlines(void)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/flat.s", program_dir);
+	file = fopen(path, "w");
+	fputs(flat_inlines, file);
+	fclose(file);
+	snprintf(path, sizeof(path), "%s/dies", program_dir);
+	file = fopen(path, "w");
+	for (uint64_t i = 0, pc; i < 1 << 20; i++) {
+		pc = 0x10000 + i * 2 % 0x10000;
+		putc(3, file);
+		fwrite(&pc, sizeof(pc), 1, file);
+		putc(1, file);
+	}
+	fclose(file);
+	assert_int_equal(
+	        shell("cd '%s' && gcc -nostdlib -static -no-pie -Wl,-Ttext=0x10000 -o program flat.s",
+	              program_dir),
+	        0);
+}
+
+/* To go through them for each address of a block took seconds, and for each block again. */
+static void test_dwarf_block__flat_inlines(void **state)
+{
+	struct dwarf_block_wanted wanted = { .room = { 0, UINT64_MAX }, .symbol_at = no_symbol };
+	clock_t began = clock();
+	struct index_block *b;
+	struct program p;
+	size_t n = 0;
+
+	(void)state;
+	write_flat_inlines();
+	open_program(&p, 1 << 28);
+	for (wanted.address = 0x10000; wanted.address < 0x20000; wanted.address += 128) {
+		if (dwarf_block_make(p.dwarf, &wanted, &b))
+			continue;
+		n++;
+		assert_true(b->low <= wanted.address && wanted.address < b->high && b->high - b->low < 10);
+		free(b);
+	}
+	print_message("%zu blocks in %.2f s of CPU\n", n, (double)(clock() - began) / CLOCKS_PER_SEC);
+	assert_true(n > 20 && n < 400);
+	assert_true(dwarf_index_is_partial(p.dwarf));
+	dwarf_index_free(p.dwarf);
+	elf_file_close(p.elf);
+}
+
 static int make_source(void **state)
 {
 	return program_dir_make_with(state, "x.cc", source);
@@ -202,6 +265,7 @@ int main(void)
 		cmocka_unit_test(test_dwarf_block__every_address),
 		cmocka_unit_test(test_dwarf_block__without_lines),
 		cmocka_unit_test(test_dwarf_block__without_aranges),
+		cmocka_unit_test(test_dwarf_block__flat_inlines),
 	};
 
 	return cmocka_run_group_tests(tests, make_source, program_dir_remove);
