@@ -13,6 +13,11 @@
 /* Rows of a chunk; code that has more is left to the exact evaluator from there on. */
 #define MAX_ROWS (1 << 16)
 
+/* So many bytes of instructions may be run for a table, and so many more a lookup; functions of no more than these are never refused. All
+ * longer ones of the library that has most have 475 KB (libcufft.so.12), which are run five times at most. */
+#define MAX_RUN  ((uint64_t)8 << 20)
+#define FREE_RUN 1024u
+
 /* In place of an id: ask the exact evaluator. */
 #define ASK_EVALUATOR UINT32_MAX
 
@@ -54,6 +59,7 @@ struct cfi {
 	bool is_by_segments;   /* and whether there is a .debug_frame has not been looked at */
 	struct group **groups; /* NULL: none of its chunks has been asked for yet */
 	size_t n_groups;
+	uint64_t run;              /* bytes of instructions, as of MAX_RUN */
 	struct arena chunk_memory; /* of groups, too */
 	struct cfi_rule_pool pool;
 };
@@ -177,8 +183,19 @@ static bool read_fde(struct cfi *t, const struct cfi_place *p, struct cfi_known_
 	       out->start == t->index.base + p->start;
 }
 
+/* A hostile file's functions may all have the same instructions, of as many bytes as an FDE may have. */
+static bool may_run(struct cfi *c, const struct cfi_fde *fde)
+{
+	size_t bytes = dwarf_left(&fde->program);
+
+	if (c->run > MAX_RUN && bytes > FREE_RUN)
+		return false;
+	c->run += bytes;
+	return true;
+}
+
 /* By the instructions of the only function that may have the address. */
-static int evaluate(struct cfi *c, uint64_t address, struct cfi_row *out)
+static int evaluate(struct cfi *c, uint64_t address, bool always, struct cfi_row *out)
 {
 	struct cfi_known_cie known = { 0 };
 	const struct cfi_place *place;
@@ -189,6 +206,8 @@ static int evaluate(struct cfi *c, uint64_t address, struct cfi_row *out)
 	place = !err && n ? cfi_index_place(&c->index, n - 1) : NULL;
 	if (err || !place || !read_fde(c, place, &known, &fde) || address - fde.start >= fde.length)
 		return err ? err : -ENOENT;
+	if (!always && !may_run(c, &fde))
+		return -ENOSPC;
 	return cfi_program_run(section_of(c, place), &fde, address, out);
 }
 
@@ -202,10 +221,7 @@ static bool is_by_less(struct cfi *c)
 	       (is_by_segments && elf_file_has_section(c->file, ".debug_frame"));
 }
 
-/*
- * After a lookup with this result: is it worth another, by an index made of the sections themselves? The rules given
- * out before stay.
- */
+/* After a lookup with this result: is another worth it, by an index made of the sections themselves? Rules given out before stay. */
 static bool look_again(struct cfi *c, int err)
 {
 	if (err != -ENOENT || !is_by_less(c))
@@ -219,9 +235,9 @@ static bool look_again(struct cfi *c, int err)
 
 int cfi_find(struct cfi *c, uint64_t address, struct cfi_row *out)
 {
-	int err = evaluate(c, address, out);
+	int err = evaluate(c, address, true, out);
 
-	return look_again(c, err) ? evaluate(c, address, out) : err;
+	return look_again(c, err) ? evaluate(c, address, true, out) : err;
 }
 
 bool cfi_next_function(struct cfi *c, uint64_t address, uint64_t *start)
@@ -269,10 +285,8 @@ static void take_row(void *context, const struct cfi_row *row)
 	add_row(b, row->start, err == -ENOSPC ? ASK_EVALUATOR : id);
 }
 
-/*
- * The rows of one function, up to where the next begins; NULL: it is the last. Starts are compared as the index has them:
- * what a wrong file puts below address 0 comes first.
- */
+/* The rows of one function, up to where the next begins; NULL: it is the last. Starts are compared as the index has them: what a wrong file
+ * puts below address 0 comes first. */
 static void take_function(struct builder *b, const struct cfi_place *place, const struct cfi_place *after,
                           struct cfi_known_cie *known)
 {
@@ -284,8 +298,10 @@ static void take_function(struct builder *b, const struct cfi_place *place, cons
 	b->limit = 0;
 	if (read_fde(t, place, known, &fde) && fde.length) {
 		b->limit = fde.length < room ? fde.length : room;
-		if (cfi_program_rows(section_of(t, place), &fde, take_row, b, &broken) &&
-		    broken - b->start < b->limit)
+		if (!may_run(t, &fde))
+			add_row(b, b->start, ASK_EVALUATOR);
+		else if (cfi_program_rows(section_of(t, place), &fde, take_row, b, &broken) &&
+		         broken - b->start < b->limit)
 			add_row(b, broken, CFI_RULES_BROKEN);
 	}
 	if (!after || b->limit < room)
@@ -359,7 +375,7 @@ static uint32_t rules_of(const struct chunk *c, uint64_t offset)
 static int ask_evaluator(struct cfi *c, uint64_t address, uint32_t *id)
 {
 	struct cfi_row row;
-	int err = evaluate(c, address, &row);
+	int err = evaluate(c, address, false, &row);
 
 	return err ? err : cfi_rule_pool_add(&c->pool, c->arch, &row, id);
 }
@@ -377,11 +393,8 @@ static struct group *group_of(struct cfi *c, size_t number)
 	return group ? *group : NULL;
 }
 
-/*
- * The rows of a chunk, made when it is asked for the fifth time. Most functions are on stacks at one address, whose
- * rules the caller keeps: for that it takes a twentieth of the time to run one function's instructions as far as there.
- * NULL: ask the evaluator.
- */
+/* The rows of a chunk, made when it is asked for the fifth time. Most functions are on stacks at one address, whose rules the caller keeps:
+ * for that it takes a twentieth of the time to run one function's instructions as far as there. NULL: ask the evaluator. */
 static const struct chunk *rows_of(struct cfi *c, size_t number)
 {
 	struct group *group = group_of(c, number);
@@ -422,8 +435,10 @@ static int find_rules(struct cfi *c, uint64_t address, const struct cfi_rules **
 
 int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out)
 {
-	int err = find_rules(c, address, out);
+	int err;
 
+	c->run -= c->run < FREE_RUN ? c->run : FREE_RUN;
+	err = find_rules(c, address, out);
 	return look_again(c, err) ? find_rules(c, address, out) : err;
 }
 

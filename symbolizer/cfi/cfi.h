@@ -29,7 +29,8 @@ void cfi_free(struct cfi *c);
 
 /*
  * Finds the rules for an address; they live as long as the table. -ENOENT: no entry covers it; -EBADMSG: one does,
- * but it is broken; -ENOSPC: the table's rules are too many to keep another (cfi_rules.h); -ENOMEM.
+ * but it is broken; -ENOSPC: it is long, and much was run already (MAX_RUN in cfi.c), or the table's rules are too many to
+ * keep another (cfi_rules.h); -ENOMEM.
  */
 int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out);
 

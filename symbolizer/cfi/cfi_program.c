@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MAX_REMEMBERED    16
-#define MAX_PROGRAM_BYTES ((size_t)1 << 20) /* of one function; real ones have some hundreds */
+#define MAX_PROGRAM_BYTES CFI_MAX_FDE_BYTES
 #define CFA               CFI_MAX_REGISTERS /* where the CFA's rule stands among the others */
 
 /* Instructions of aadwarf64, whose numbers other processors use for other things. */

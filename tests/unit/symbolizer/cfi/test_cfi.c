@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "symbolizer/cfi/cfi.h"
 #include "symbolizer/cfi/cfi_expression.h"
@@ -244,6 +245,49 @@ static void test_cfi__eh_frame_and_debug_frame(void **state)
 	assert_has_rows("debug.so");
 }
 
+/* Four functions of 60,000 rows each, as a hostile file may have them; the first begins at 0x10000. */
+static const char long_functions[] =
+        ".text\n.globl _start\n_start:\n.rept 4\n.cfi_startproc\n.rept 30000\nnop\n.cfi_escape 0x41, 0x0e, "
+        "16\n"
+        "nop\n.cfi_escape 0x41, 0x0e, 8\n.endr\n.cfi_endproc\n.endr\n.section .note.GNU-stack\n";
+
+/* Each lookup behind the 65,536th row ran all of its function's instructions. */
+static void test_cfi__long_functions(void **state)
+{
+	const uint64_t last = 0x10000 + 4 * 60000 - 1;
+	const struct cfi_rules *rules;
+	char path[256];
+	struct elf_file *f;
+	struct cfi *cfi;
+	clock_t began;
+	FILE *file;
+	int i, err = 0;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/long.s", program_dir);
+	file = fopen(path, "w");
+	fputs(long_functions, file);
+	fclose(file);
+	assert_int_equal(shell("cd '%s' && cc -nostdlib -static -no-pie -Wl,-Ttext=0x10000 -o long long.s",
+	                       program_dir),
+	                 0);
+	snprintf(path, sizeof(path), "%s/long", program_dir);
+	assert_int_equal(elf_file_open(open(path, O_RDONLY), false, 1 << 24, &f), 0);
+	assert_int_equal(cfi_new(f, &cfi), 0);
+	began = clock();
+	for (i = 0; !err && i < 1000; i++)
+		err = cfi_rules_at(cfi, last - i, &rules);
+	print_message("%d lookups in %.2f s of CPU\n", i, (double)(clock() - began) / CLOCKS_PER_SEC);
+	assert_int_equal(err, -ENOSPC);
+	assert_true(i > 10 && i < 200);
+	/* What it pays back is enough for one, after some time. */
+	for (i = 0; err && i < 1000; i++)
+		err = cfi_rules_at(cfi, last, &rules);
+	assert_true(!err && i > 10);
+	cfi_free(cfi);
+	elf_file_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_cfi__every_rule),
 		cmocka_unit_test(test_cfi__broken_programs),
 		cmocka_unit_test(test_cfi__eh_frame_and_debug_frame),
+		cmocka_unit_test(test_cfi__long_functions),
 	};
 
 	return cmocka_run_group_tests(tests, program_dir_make, program_dir_remove);

@@ -99,7 +99,7 @@ static void assert_read(bool expected)
 
 static void test_cfi_entry__sound_ones(void **state)
 {
-	static const uint64_t lengths[] = { 100, 5000, (1 << 20) - 16 };
+	static const uint64_t lengths[] = { 100, 5000, CFI_MAX_FDE_BYTES - 16 };
 	size_t i;
 
 	(void)state;
