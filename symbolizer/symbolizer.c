@@ -13,10 +13,7 @@
 
 #define DEFAULT_MEMORY_BYTES ((size_t)512 << 20)
 
-/* Names outlive the tables they came from, so they have a bound of their own. */
-#define MAX_STRING_BYTES ((size_t)256 << 20)
-
-/* Without its path a file may not be found, nor stacks be unwound in it: so they are not in the table of names. */
+/* They outlive the tables of the files, and without its path a file may not be found, nor stacks be unwound in it. */
 #define MAX_PATH_BYTES ((size_t)64 << 20)
 
 #define DEFAULT_CACHE_BYTES ((uint64_t)256 << 20)
@@ -55,13 +52,11 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 	s->debug_dir = strdup(opts->debug_dir ? opts->debug_dir : "/usr/lib/debug");
 	s->proc = strdup(opts->proc ? opts->proc : "/proc");
 	s->fetched_dir = opts->fetched_dir ? strdup(opts->fetched_dir) : NULL;
-	s->strings = intern_new(MAX_STRING_BYTES);
 	s->paths = intern_new(MAX_PATH_BYTES);
-	if (!s->debug_dir || !s->proc || !s->strings || !s->paths || (opts->fetched_dir && !s->fetched_dir))
+	if (!s->debug_dir || !s->proc || !s->paths || (opts->fetched_dir && !s->fetched_dir))
 		return -ENOMEM;
 	open_dir(s, opts);
 	s->env = (struct object_environment){
-		.strings = s->strings,
 		.debug_dir = s->debug_dir,
 		.fetched_dir = s->fetched_dir,
 		.debug_missing = opts->debug_missing,
@@ -112,7 +107,6 @@ void symbolizer_free(struct symbolizer *s)
 	object_cache_free(s->objects);
 	index_dir_close(s->dir);
 	unwind_cache_free(s->unwound);
-	intern_free(s->strings);
 	intern_free(s->paths);
 	free(s->debug_dir);
 	free(s->fetched_dir);
@@ -336,10 +330,9 @@ int symbolizer_save(struct symbolizer *s, bool last)
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
 {
 	*out = s->stats;
-	out->memory_bytes = intern_memory(s->strings) + intern_memory(s->paths) +
-	                    object_cache_memory(s->objects) + kernel_memory(s->kernel) +
-	                    lone_files_memory(&s->files);
-	out->names_refused = intern_refused(s->strings) + intern_refused(s->paths);
+	out->memory_bytes = intern_memory(s->paths) + object_cache_memory(s->objects) +
+	                    kernel_memory(s->kernel) + lone_files_memory(&s->files);
+	out->names_refused += intern_refused(s->paths);
 	out->files_cached = object_cache_count(s->objects);
 	out->processes = HASH_COUNT(s->processes);
 	out->kernel_symbols = kernel_symbols(s->kernel);

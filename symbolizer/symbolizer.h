@@ -16,14 +16,12 @@
  *	symbolizer_free(s);
  *
  * Who owns what
- *	Strings in a result are interned: they live, at one address, until symbolizer_free(), except the
- *	function and file of a result whose source is JITDUMP, PERF_MAP or NONE: there are endlessly
- *	many of those, so they live only as long as `frames`.
- *	`frames` of a result live until the next call on the same symbolizer.
+ *	`frames` of a result, and the strings in them, live until the next call on the same symbolizer: there are
+ *	endlessly many names, so none is kept longer than the tables that it came from.
  *	`module` of a user result lives until the next call for the same process (any may find that something
  *	else is mapped there now), of a kernel result until symbolizer_free().
  *
- * Bounds: tables by max_memory_bytes; interned names 256 MiB, and paths and build-ids of mapped files 64 MiB, after
+ * Bounds: tables, with the names of their answers, by max_memory_bytes; paths and build-ids of mapped files 64 MiB, after
  * which new ones all read "[too many names]" (names_refused counts them); 16 KiB of a name; 65536 mappings a process,
  * after which those not heard of for longest are dropped.
  *

@@ -8,8 +8,7 @@
 #include "symbolizer/process.h"
 
 struct symbolizer {
-	struct intern *strings; /* names, and the source files of lines */
-	struct intern *paths;   /* and build-ids, of what processes have mapped */
+	struct intern *paths; /* and build-ids, of what processes have mapped */
 	struct object_environment env;
 	struct object_cache *objects;
 	struct kernel *kernel;

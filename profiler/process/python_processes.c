@@ -43,7 +43,6 @@ struct entry {
 
 struct python_processes {
 	struct tracer *tracer;
-	struct symbolizer *symbolizer;
 	struct entry *by_pid, *swept;    /* `swept`: the next one to look at; NULL: the first */
 	struct entry *ended;             /* the first that has, and has an entry still */
 	uint64_t gone, refused, unknown; /* since the beginning */
@@ -51,13 +50,12 @@ struct python_processes {
 	uint64_t tick_ns;
 };
 
-struct python_processes *python_processes_new(struct tracer *tracer, struct symbolizer *symbolizer)
+struct python_processes *python_processes_new(struct tracer *tracer)
 {
 	struct python_processes *p = calloc(1, sizeof(*p));
 
 	if (p) {
 		p->tracer = tracer;
-		p->symbolizer = symbolizer;
 		tracer_allow_python(tracer, ASKS_A_TICK);
 	}
 	return p;
@@ -243,10 +241,10 @@ static int read_memory(void *context, uint64_t address, void *buffer, size_t len
 }
 
 /* Returns NULL for a process that is gone, as nothing can be read any more. */
-static struct sym_python *opened(struct python_processes *p, struct entry *entry)
+static struct sym_python *opened(struct entry *entry)
 {
 	if (entry && !entry->python && !entry->windows_ended &&
-	    sym_python_open(p->symbolizer, &entry->layout, read_memory, entry, &entry->python))
+	    sym_python_open(&entry->layout, read_memory, entry, &entry->python))
 		entry->python = NULL;
 	return entry ? entry->python : NULL;
 }
@@ -309,7 +307,7 @@ void python_processes_asked(struct python_processes *p, const struct abi_python_
 		python_processes_forked(p, ask->tgid, ask->parent); /* the record of it is on its way */
 	if (!is_known(p, ask->tgid))
 		look(p, ask->tgid, program_may_be(ask->tgid));
-	python = opened(p, find_python(p, ask->tgid));
+	python = opened(find_python(p, ask->tgid));
 	for (i = 0; python && i < ask->n; i++) {
 		step_of(&step, &ask->frames[i]);
 		sym_python_frame(python, &step, &frame);
@@ -413,7 +411,7 @@ static int name(struct python_processes *p, uint32_t pid, const struct sym_pytho
 	int err = -ESRCH, i;
 
 	for (i = 0; i < GENERATIONS && entry && err && err != -ENODATA; i++) {
-		python = opened(p, entry);
+		python = opened(entry);
 		if (python)
 			err = sym_python_frame(python, step, out);
 		entry = entry->parent ? find_python(p, entry->parent) : NULL;

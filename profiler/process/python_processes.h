@@ -2,7 +2,7 @@
  * The CPython processes of the host: tells the BPF programs where each interpreter keeps the frames of a thread,
  * and names the frames that come back with a stack.
  *
- *	p = python_processes_new(tracer, symbolizer);
+ *	p = python_processes_new(tracer);
  *	python_processes_look(p, pid);			a process that is there already
  *	python_processes_mapped(p, pid, path);		it maps a file to execute from
  *	python_processes_asked(p, ask);			a thread waits whose code was not met before
@@ -32,13 +32,12 @@ struct abi_python_frame;
 struct python_processes;
 struct stamp;
 struct sym_frame;
-struct symbolizer;
 struct tracer;
 
 #define PYTHON_PROCESSES_MAX 16384 /* as many as the BPF side's map has room for */
 
-/* Both outlive it. NULL with errno ENOMEM. */
-struct python_processes *python_processes_new(struct tracer *tracer, struct symbolizer *symbolizer);
+/* The tracer outlives it. NULL with errno ENOMEM. */
+struct python_processes *python_processes_new(struct tracer *tracer);
 void python_processes_free(struct python_processes *p);
 
 /* Finds out whether the process is CPython, and where its frames are. Does nothing if that is known. */
@@ -64,7 +63,7 @@ size_t python_processes_sweep(struct python_processes *p, size_t n, uint32_t *en
 
 /*
  * Names a frame whose code is not 0; "[python code gone]" when the code object no longer exists. False: the frame
- * is to be hidden, as Python hides it in tracebacks. Texts are the symbolizer's.
+ * is to be hidden, as Python hides it in tracebacks. Its texts live until the next call.
  */
 bool python_processes_frame(struct python_processes *p, uint32_t pid, const struct abi_python_frame *frame,
                             struct sym_frame *out);

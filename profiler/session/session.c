@@ -111,7 +111,7 @@ static int open_tables(struct session *session)
 		return -ENOMEM;
 	session->processes = process_table_new(session->symbolizer, tag_watch_maps(session->watch));
 	if (config_says_true(config->symbolizer.python))
-		session->pythons = python_processes_new(session->tracer, session->symbolizer);
+		session->pythons = python_processes_new(session->tracer);
 	if (!session->processes || (config_says_true(config->symbolizer.python) && !session->pythons))
 		return -ENOMEM;
 	tag_watch_tell(session->watch, session->processes, session->pythons, session->symbolizer);

@@ -29,7 +29,7 @@ struct intern *intern_new(size_t max_bytes)
 
 	if (!t)
 		return NULL;
-	t->n_buckets = 1024;
+	t->n_buckets = 64;
 	t->max_bytes = max_bytes;
 	t->buckets = calloc(t->n_buckets, sizeof(*t->buckets));
 	if (!t->buckets) {

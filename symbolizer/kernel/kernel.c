@@ -21,9 +21,10 @@
 #define MAX_MODULES 4096
 #define CORE_NAME   "[kernel.kallsyms]_stext"
 #define KERNEL_HALF 0x8000000000000000ull
+#define MAX_STRINGS ((size_t)4 << 20) /* bytes of modules' names and build-ids */
 
 struct kernel {
-	struct intern *strings;
+	struct intern *strings; /* what is in modules */
 	char *proc, *sys;
 	struct kallsyms *symbols;
 	struct kernel_code code; /* that was told of, which is newer than `symbols` may be */
@@ -48,7 +49,7 @@ struct kernel *kernel_new(const struct object_environment *env, const struct ker
 
 	if (!k)
 		return NULL;
-	k->strings = env->strings;
+	k->strings = intern_new(MAX_STRINGS);
 	k->proc = strdup(opts->proc);
 	k->sys = strdup(opts->sys);
 	k->core = (struct sym_module){ .path = CORE_NAME, .build_id = "", .is_kernel = true };
@@ -60,7 +61,7 @@ struct kernel *kernel_new(const struct object_environment *env, const struct ker
 		                       .has_functions = true,
 		                       .is_kernel = true };
 	k->debug = kernel_debug_new(env, &opts->files, opts->proc, opts->sys);
-	if (!k->proc || !k->sys || !k->debug) {
+	if (!k->strings || !k->proc || !k->sys || !k->debug) {
 		kernel_free(k);
 		return NULL;
 	}
@@ -78,6 +79,7 @@ void kernel_free(struct kernel *k)
 	kernel_debug_free(k->debug);
 	kallsyms_free(k->symbols);
 	kernel_code_free(&k->code);
+	intern_free(k->strings);
 	free(k->proc);
 	free(k->sys);
 	free(k);
@@ -297,7 +299,7 @@ static bool resolve_by_debug(struct kernel *k, const struct kallsyms_hit *hit, u
 
 static void name_only(struct kernel *k, const char *name, struct kernel_hit *out)
 {
-	k->single = (struct sym_frame){ .function = intern_string(k->strings, name) };
+	k->single = (struct sym_frame){ .function = name };
 	out->frames = &k->single;
 	out->n_frames = 1;
 	out->source = SYM_SOURCE_KALLSYMS;
@@ -385,5 +387,5 @@ size_t kernel_symbols(const struct kernel *k)
 size_t kernel_memory(const struct kernel *k)
 {
 	return (k->symbols ? kallsyms_memory(k->symbols) : 0) + kernel_code_memory(&k->code) +
-	       kernel_debug_memory(k->debug);
+	       kernel_debug_memory(k->debug) + intern_memory(k->strings);
 }

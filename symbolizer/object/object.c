@@ -326,7 +326,7 @@ size_t object_memory(const struct object *o)
 	sum += o->index ? object_index_memory(o->index) : 0;
 	sum += o->cfi ? cfi_memory(o->cfi) : 0;
 	sum += o->debug_cfi ? cfi_memory(o->debug_cfi) : 0;
-	sum += address_map_memory(&o->answer_of);
+	sum += address_map_memory(&o->answer_of) + (o->names ? intern_memory(o->names) : 0);
 	sum += o->max_answers * sizeof(*o->answers) + o->max_frames * sizeof(*o->frames);
 	return sum;
 }

@@ -19,7 +19,6 @@ struct object;
 
 /* What all objects of a symbolizer share. */
 struct object_environment {
-	struct intern *strings;
 	const char *debug_dir;
 	const char *fetched_dir; /* another one, of .build-id alone; NULL: none */
 	void (*debug_missing)(const char *build_id, void *context); /* NULL: nobody wants to know */
@@ -63,7 +62,7 @@ bool object_has_lines(const struct object *o);
 /* The ELF address at which `offset` of the file is mapped. False: no segment holds it. */
 bool object_address(const struct object *o, uint64_t offset, uint64_t *address);
 
-/* False: nothing is known of the address. The names are interned. */
+/* False: nothing is known of the address. The names live as long as the answer. */
 bool object_resolve(struct object *o, uint64_t address, struct object_answer *out);
 
 /* Reads bytes of the file as they are. -errno of reading; -EAGAIN: its file system does not answer; -EBADMSG: outside it. */

@@ -13,7 +13,12 @@
 #include "symbolizer/base/growing_array.h"
 
 #define MAX_ANSWERS (1 << 18)
-#define MAX_FRAMES  INDEX_MAX_FRAMES
+
+/* What the names of answers may take of all memory, of 512 MiB 16; then all answers are forgotten. One may have so much more. */
+#define NAMES_PART       32
+#define MAX_ANSWER_BYTES ((size_t)8 << 20)
+
+#define MAX_FRAMES INDEX_MAX_FRAMES
 
 /* In stable addresses of relocatable files the section stands above the offset. */
 #define SECTION_SHIFT 40
@@ -21,7 +26,7 @@
 static const char *readable(const struct object *o, const char *name)
 {
 	char *plain = o->env->keep_mangled ? NULL : demangle(name, o->env->names);
-	const char *kept = intern_string(o->env->strings, plain ? plain : name);
+	const char *kept = intern_string(o->names, plain ? plain : name);
 
 	free(plain);
 	return kept;
@@ -34,7 +39,7 @@ static const char *no_symbols(const struct object *o)
 	char name[PATH_MAX + 64];
 
 	snprintf(name, sizeof(name), "[no symbols: %s]", slash ? slash + 1 : o->path);
-	return intern_string(o->env->strings, name);
+	return intern_string(o->names, name);
 }
 
 /* The table of .gnu_debugdata lacks what is exported, and the other one the rest: what has no size in one of them goes over functions that
@@ -171,11 +176,11 @@ static struct sym_frame to_frame(struct object *o, const struct index_frame *fro
 	if (from->name)
 		to.function = readable(o, from->name);
 	else if (from->inlined)
-		to.function = intern_string(o->env->strings, "[inlined function without a name]");
+		to.function = intern_string(o->names, "[inlined function without a name]");
 	else
 		to.function = no_symbols(o);
 	if (from->file)
-		to.file = intern_string(o->env->strings, from->file);
+		to.file = intern_string(o->names, from->file);
 	return to;
 }
 
@@ -210,8 +215,10 @@ static size_t resolve(struct object *o, uint64_t address, struct sym_frame *fram
 void object_forget_answers(struct object *o)
 {
 	address_map_clear(&o->answer_of);
+	intern_free(o->names);
 	free(o->answers);
 	free(o->frames);
+	o->names = NULL;
 	o->answers = NULL;
 	o->frames = NULL;
 	o->n_answers = o->max_answers = o->n_frames = o->max_frames = 0;
@@ -221,8 +228,6 @@ void object_forget_answers(struct object *o)
 static uint32_t remember_answer(struct object *o, uint64_t address, const struct sym_frame *frames, size_t n,
                                 bool from_dwarf)
 {
-	if (o->n_answers >= MAX_ANSWERS)
-		object_forget_answers(o);
 	if (growing_array_reserve((void **)&o->answers, o->n_answers + 1, &o->max_answers,
 	                          sizeof(*o->answers), SIZE_MAX) ||
 	    growing_array_reserve((void **)&o->frames, o->n_frames + n + 1, &o->max_frames,
@@ -246,19 +251,34 @@ static bool may_read(struct object *o)
 	return o->debug_tried;
 }
 
+/* For another answer. False: no memory. */
+static bool make_room(struct object *o)
+{
+	size_t max_names = o->env->max_bytes / NAMES_PART;
+
+	if (o->n_answers >= MAX_ANSWERS || (o->names && intern_memory(o->names) > max_names))
+		object_forget_answers(o);
+	if (!o->names)
+		o->names = intern_new(max_names + MAX_ANSWER_BYTES);
+	return o->names;
+}
+
 bool object_resolve(struct object *o, uint64_t address, struct object_answer *out)
 {
 	struct sym_frame frames[MAX_FRAMES];
 	const struct remembered *answer;
+	uint64_t refused;
 	bool from_dwarf;
 	uint32_t i;
 	size_t n;
 
 	if (!address_map_get(&o->answer_of, address, &i)) {
-		if (!may_read(o))
+		if (!may_read(o) || !make_room(o))
 			return false; /* which is not remembered */
 		o->has_grown = true;
+		refused = intern_refused(o->names);
 		n = resolve(o, address, frames, &from_dwarf);
+		o->env->stats->names_refused += intern_refused(o->names) - refused;
 		i = remember_answer(o, address, frames, n, from_dwarf);
 		if (i == UINT32_MAX)
 			return false;

@@ -31,6 +31,7 @@ struct object {
 	char build_id[BUILD_ID_HEX_SIZE];
 	char *root, *path;
 
+	struct intern *names;         /* and source files, of `frames`; NULL: none yet */
 	struct address_map answer_of; /* address -> index in answers */
 	struct remembered *answers;
 	struct sym_frame *frames;

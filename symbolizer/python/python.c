@@ -9,7 +9,6 @@
 #include <uthash.h>
 
 #include "symbolizer/python/python_code.h"
-#include "symbolizer/symbolizer_state.h"
 
 #define GONE           "[python code gone]"
 #define NO_NAME        "[no name]" /* a program may give its functions any name, but a frame has to have one */
@@ -26,7 +25,6 @@ struct entry {
 };
 
 struct sym_python {
-	struct symbolizer *owner;
 	struct sym_python_layout layout;
 	struct python_memory memory; /* `read` NULL: detached */
 	struct entry *entries;
@@ -35,7 +33,7 @@ struct sym_python {
 
 static size_t entry_bytes(const struct entry *e)
 {
-	return sizeof(*e) + sizeof(*e->code) + e->code->lines_bytes;
+	return sizeof(*e) + python_code_memory(e->code);
 }
 
 static void forget_all(struct sym_python *py)
@@ -44,20 +42,19 @@ static void forget_all(struct sym_python *py)
 
 	HASH_ITER (hh, py->entries, e, next) {
 		HASH_DEL(py->entries, e);
-		free(e->code);
+		python_code_free(e->code);
 		free(e);
 	}
 	py->stats.memory_bytes = 0;
 }
 
-int sym_python_open(struct symbolizer *s, const struct sym_python_layout *layout, sym_python_read read,
-                    void *context, struct sym_python **out)
+int sym_python_open(const struct sym_python_layout *layout, sym_python_read read, void *context,
+                    struct sym_python **out)
 {
 	struct sym_python *py = calloc(1, sizeof(*py));
 
 	if (!py)
 		return -ENOMEM;
-	py->owner = s;
 	py->layout = *layout;
 	py->memory = (struct python_memory){ .layout = &py->layout, .read = read, .context = context };
 	*out = py;
@@ -83,7 +80,7 @@ static struct entry *keep(struct sym_python *py, struct python_code *code)
 	struct entry *e = calloc(1, sizeof(*e));
 
 	if (!e) {
-		free(code);
+		python_code_free(code);
 		return NULL;
 	}
 	e->key = (struct code_key){ .address = code->address, .fingerprint = code->fingerprint };
@@ -94,7 +91,7 @@ static struct entry *keep(struct sym_python *py, struct python_code *code)
 	}
 	HASH_ADD(hh, py->entries, key, sizeof(e->key), e);
 	if (!e->hh.tbl) {
-		free(code);
+		python_code_free(code);
 		free(e);
 		return NULL;
 	}
@@ -111,7 +108,7 @@ static struct entry *find_code(struct sym_python *py, const struct sym_python_st
 	HASH_FIND(hh, py->entries, &key, sizeof(key), e);
 	if (e || !py->memory.read)
 		return e;
-	if (python_code_read(&py->memory, step->code, step->fingerprint, py->owner->strings, &code))
+	if (python_code_read(&py->memory, step->code, step->fingerprint, &code))
 		return NULL;
 	py->stats.code_read++;
 	return keep(py, code);

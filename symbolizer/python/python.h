@@ -12,7 +12,7 @@
  *
  * Order of calls
  *	sym_python_find(pid, NULL, &layout);		once a process; again after exec, dlopen of libpython
- *	sym_python_open(s, &layout, read, context, &py);
+ *	sym_python_open(&layout, read, context, &py);
  *	sym_python_walk(&layout, read, context, thread_id, steps, max, &n);	or the kernel's walk
  *	for each i: sym_python_frame(py, &steps[i], &frame);
  *	sym_python_close(py);
@@ -166,11 +166,11 @@ int sym_python_walk(const struct sym_python_layout *layout, sym_python_read read
 struct sym_python;
 
 /*
- * `context` must live until sym_python_close(), or sym_python_detach(). The layout is copied. Strings are the
- * symbolizer's.
+ * `context` must live until sym_python_close(), or sym_python_detach(). The layout is copied. What is known of code
+ * objects, with their names, takes at most 16 MiB.
  */
-int sym_python_open(struct symbolizer *s, const struct sym_python_layout *layout, sym_python_read read,
-                    void *context, struct sym_python **out);
+int sym_python_open(const struct sym_python_layout *layout, sym_python_read read, void *context,
+                    struct sym_python **out);
 
 /*
  * After it `read` is not called any more, and only frames of known code objects get names. For a process that has
@@ -182,7 +182,7 @@ void sym_python_close(struct sym_python *py);
 /*
  * Names a frame: the function is co_qualname, before 3.11 co_name. Returns 0. -ESTALE: the code object is gone, or
  * another one has its place: the name is "[python code gone]", without file and line, and the frame is counted.
- * -ENODATA, *out unchanged: the frame is not shown (see above), as for a step of code 0.
+ * Its strings live until the next call on `py`. -ENODATA, *out unchanged: the frame is not shown (see above), as for a step of code 0.
  */
 int sym_python_frame(struct sym_python *py, const struct sym_python_step *step, struct sym_frame *out);
 

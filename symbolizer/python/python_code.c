@@ -92,14 +92,13 @@ static int read_lines(const struct python_memory *m, uint64_t address, struct py
 	return err;
 }
 
-static int read_names(const struct python_memory *m, const struct fields *f, struct intern *strings,
-                      struct python_code *code)
+static int read_names(const struct python_memory *m, const struct fields *f, struct python_code *code)
 {
 	const struct sym_python_layout *l = m->layout;
 	uint64_t name = l->code_qualname == SYM_PYTHON_ABSENT ? f->name : f->qualname;
-	int err = python_text(l, m->read, m->context, name, strings, &code->function);
+	int err = python_text(l, m->read, m->context, name, &code->function);
 
-	return err ? err : python_text(l, m->read, m->context, f->filename, strings, &code->file);
+	return err ? err : python_text(l, m->read, m->context, f->filename, &code->file);
 }
 
 /*
@@ -107,7 +106,7 @@ static int read_names(const struct python_memory *m, const struct fields *f, str
  * the object is still there when all has been read.
  */
 int python_code_read(const struct python_memory *m, uint64_t address, uint64_t fingerprint,
-                     struct intern *strings, struct python_code **out)
+                     struct python_code **out)
 {
 	struct python_code *code = NULL;
 	struct fields fields, again;
@@ -119,13 +118,13 @@ int python_code_read(const struct python_memory *m, uint64_t address, uint64_t f
 		return -ESTALE;
 	err = read_lines(m, fields.linetable, &code);
 	if (!err)
-		err = read_names(m, &fields, strings, code);
+		err = read_names(m, &fields, code);
 	if (!err)
 		err = read_fields(m, address, &again);
 	if (!err && (!is_that_code(m->layout, &again, fingerprint) || again.qualname != fields.qualname))
 		err = -ESTALE;
 	if (err) {
-		free(code);
+		python_code_free(code);
 		return err;
 	}
 	code->address = address;
@@ -135,6 +134,20 @@ int python_code_read(const struct python_memory *m, uint64_t address, uint64_t f
 	code->n_units = fields.n_units < MAX_UNITS ? fields.n_units : MAX_UNITS;
 	*out = code;
 	return 0;
+}
+
+void python_code_free(struct python_code *code)
+{
+	if (!code)
+		return;
+	free(code->function);
+	free(code->file);
+	free(code);
+}
+
+size_t python_code_memory(const struct python_code *code)
+{
+	return sizeof(*code) + code->lines_bytes + strlen(code->function) + strlen(code->file) + 2;
 }
 
 /* --- lines -------------------------------------------------------------------------------------- */

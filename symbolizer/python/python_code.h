@@ -2,7 +2,6 @@
 #ifndef SYMBOLIZER_PYTHON_CODE_H
 #define SYMBOLIZER_PYTHON_CODE_H
 
-#include "symbolizer/base/intern.h"
 #include "symbolizer/python/python.h"
 
 #define PYTHON_LINES_MAX_BYTES                                                                               \
@@ -16,7 +15,7 @@ struct python_memory {
 
 struct python_code {
 	uint64_t address, fingerprint;
-	const char *function, *file; /* interned */
+	char *function, *file;
 	int32_t first_line;
 	int32_t first_traceable; /* unit before which nothing of the function has run; 0 before 3.11 */
 	uint64_t n_units; /* of two bytes: instructions with their caches; 0: before 3.11, not needed */
@@ -27,11 +26,15 @@ struct python_code {
 };
 
 /*
- * Reads the code object at an address; the caller frees *out by free(). -ESTALE: the object there has another
+ * Reads the code object at an address; the caller frees *out by python_code_free(). -ESTALE: the object there has another
  * fingerprint, or is no code object; -errno of reading; -EBADMSG: malformed name or line table; -ENOMEM.
  */
 int python_code_read(const struct python_memory *memory, uint64_t address, uint64_t fingerprint,
-                     struct intern *strings, struct python_code **out);
+                     struct python_code **out);
+
+/* NULL is allowed. */
+void python_code_free(struct python_code *code);
+size_t python_code_memory(const struct python_code *code);
 
 /*
  * The line of the frame whose instruction pointer or f_lasti this is. 0: not known. `memory` NULL: the process

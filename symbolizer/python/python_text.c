@@ -85,18 +85,18 @@ static size_t put_utf8(char *to, uint32_t c)
 	return 4;
 }
 
-static const char *intern_utf8(struct intern *strings, const uint8_t *characters, const struct text *text,
-                               char *utf8)
+/* NULL: no memory. */
+static char *copy_as_utf8(const uint8_t *characters, const struct text *text, char *utf8)
 {
 	size_t i, len = 0;
 
 	for (i = 0; i < text->length; i++)
 		len += put_utf8(utf8 + len, character(characters + i * text->width, text->width));
-	return intern_bytes(strings, utf8, len);
+	return strndup(utf8, len);
 }
 
 int python_text(const struct sym_python_layout *layout, sym_python_read read, void *context, uint64_t address,
-                struct intern *strings, const char **out)
+                char **out)
 {
 	struct text text;
 	uint8_t *characters;
@@ -111,7 +111,7 @@ int python_text(const struct sym_python_layout *layout, sym_python_read read, vo
 	err = text.length ? read(context, address + text.header_size, characters, text.length * text.width)
 	                  : 0;
 	if (!err)
-		*out = intern_utf8(strings, characters, &text, (char *)characters + text.length * text.width);
+		*out = copy_as_utf8(characters, &text, (char *)characters + text.length * text.width);
 	free(characters);
-	return err;
+	return err ? err : *out ? 0 : -ENOMEM;
 }

@@ -102,9 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		elf_file_close(f);
 		return 0;
 	}
-	env.strings = intern_new(MAX_BYTES);
 	o = object_new(&env, f, "/nonexistent", "/nonexistent/fuzzed");
-	if (!o || !env.strings)
+	if (!o)
 		abort();
 	segments = elf_file_segments(f, &n);
 	for (i = 0; i < n && i < MAX_SEGMENT; i++)
@@ -112,6 +111,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			ask(o, segments[i].vaddr + segments[i].memory_size / ADDRESSES * j + j);
 	ask_relocatable(f, o);
 	object_free(o);
-	intern_free(env.strings);
 	return 0;
 }

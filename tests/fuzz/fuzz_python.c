@@ -46,18 +46,16 @@ static int choose_layout(const uint8_t *data, size_t size, struct sym_python_lay
 static void name_all(const struct sym_python_layout *layout, struct memory *m,
                      const struct sym_python_step *steps, size_t n)
 {
-	struct symbolizer *s = symbolizer_new(NULL);
 	struct sym_python *py;
 	struct sym_frame frame;
 	size_t i, len = 0;
 
-	if (s && !sym_python_open(s, layout, read_memory, m, &py)) {
+	if (!sym_python_open(layout, read_memory, m, &py)) {
 		for (i = 0; i < n; i++)
 			if (sym_python_frame(py, &steps[i], &frame) != -ENODATA)
 				len += strlen(frame.function) + (frame.file ? strlen(frame.file) : 0);
 		sym_python_close(py);
 	}
-	symbolizer_free(s);
 	if (len == SIZE_MAX)
 		abort();
 }

@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <elf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,8 +23,10 @@ static struct symbolizer *s;
 
 static int make_symbolizer(void **state)
 {
+	struct symbolizer_opts opts = { .max_memory_bytes = 64 << 20 };
+
 	(void)state;
-	s = symbolizer_new(NULL);
+	s = symbolizer_new(&opts);
 	return s ? 0 : -1;
 }
 
@@ -44,14 +48,87 @@ static const char *long_text(int i)
 	return text;
 }
 
-static void fill_names(void)
-{
-	int i;
+/* --- names -------------------------------------------------------------------------------------------- */
 
-	for (i = 0; i < MANY && strcmp(intern_string(s->strings, long_text(i)), INTERN_FULL) != 0; i++)
-		;
-	assert_in_range(i, 1000, MANY - 1);
+#define NAME_BYTES 15000
+#define NAMES      7000 /* that begin within one, each a byte later */
+#define TEXTS      4
+#define N_SYMBOLS  (TEXTS * NAMES)
+#define CODE       0x10000
+#define CODE_BYTES 16
+
+/* A file of 1 MB whose functions have names of 320 MB, all different. */
+static struct hostile {
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	Elf64_Shdr sections[4];
+	Elf64_Sym symbols[N_SYMBOLS];
+	char strings[TEXTS][NAME_BYTES];
+} hostile = {
+	.header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+	            .e_type = ET_DYN,
+	            .e_machine = EM_X86_64,
+	            .e_phoff = offsetof(struct hostile, segment),
+	            .e_phentsize = sizeof(Elf64_Phdr),
+	            .e_phnum = 1,
+	            .e_shoff = offsetof(struct hostile, sections),
+	            .e_shentsize = sizeof(Elf64_Shdr),
+	            .e_shnum = 4 },
+	.segment = { .p_type = PT_LOAD,
+	             .p_flags = PF_X,
+	             .p_vaddr = CODE,
+	             .p_filesz = N_SYMBOLS * CODE_BYTES,
+	             .p_memsz = N_SYMBOLS * CODE_BYTES },
+	.sections = { { .sh_type = SHT_NULL },
+	              { .sh_type = SHT_PROGBITS,
+	                .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+	                .sh_addr = CODE,
+	                .sh_size = N_SYMBOLS * CODE_BYTES },
+	              { .sh_type = SHT_SYMTAB,
+	                .sh_offset = offsetof(struct hostile, symbols),
+	                .sh_size = sizeof(hostile.symbols),
+	                .sh_link = 3,
+	                .sh_entsize = sizeof(Elf64_Sym) },
+	              { .sh_type = SHT_STRTAB,
+	                .sh_offset = offsetof(struct hostile, strings),
+	                .sh_size = sizeof(hostile.strings) } },
+};
+
+static void write_hostile_file(const char *path)
+{
+	FILE *file = fopen(path, "w");
+	size_t i, j;
+
+	for (i = 0; i < TEXTS; i++)
+		for (j = 0; j < NAME_BYTES - 1; j++)
+			hostile.strings[i][j] = (char)('a' + (i * NAME_BYTES + j) * 2654435761u / 65537 % 26);
+	for (i = 0; i < N_SYMBOLS; i++)
+		hostile.symbols[i] = (Elf64_Sym){ .st_name = (uint32_t)(i / NAMES * NAME_BYTES + i % NAMES),
+			                          .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			                          .st_shndx = 1,
+			                          .st_value = CODE + i * CODE_BYTES,
+			                          .st_size = CODE_BYTES };
+	assert_int_equal(fwrite(&hostile, sizeof(hostile), 1, file), 1);
+	fclose(file);
 }
+
+/* Each name is told, and what was told before is not kept for that. */
+static void ask_for_names(struct sym_file *f)
+{
+	struct symbolizer_stats st;
+	struct sym_result r;
+	size_t i;
+
+	for (i = 0; i < N_SYMBOLS; i++) {
+		assert_int_equal(symbolizer_file_find(f, NULL, CODE + i * CODE_BYTES, &r), 0);
+		assert_string_equal(r.frames[0].function, &hostile.strings[i / NAMES][i % NAMES]);
+	}
+	symbolizer_stats(s, &st);
+	assert_int_equal(st.names_refused, 0);
+	assert_in_range(st.memory_bytes, 1, 100 << 20);
+}
+
+/* --- paths -------------------------------------------------------------------------------------------- */
 
 /* As a process does that has many files mapped, one after the other. */
 static void fill_paths(void)
@@ -80,15 +157,18 @@ static struct sym_result look_up(void)
 
 static void test_symbolizer_full__names(void **state)
 {
+	char path[] = "/tmp/stallprof-test-XXXXXX";
+	struct sym_file *f;
 	struct sym_result r;
 
 	(void)state;
-	fill_names();
+	close(mkstemp(path));
+	write_hostile_file(path);
+	assert_int_equal(symbolizer_file(s, path, &f), 0);
+	ask_for_names(f);
+	unlink(path);
 	r = look_up();
-	assert_string_equal(r.frames[0].function, INTERN_FULL);
-	assert_non_null(strstr(r.module->path, "/test_symbolizer_full"));
-	assert_string_not_equal(r.module->build_id, INTERN_FULL);
-	assert_true(r.module->has_functions);
+	assert_string_equal(r.frames[0].function, "fill_paths");
 }
 
 /* The file itself is opened, though nobody can say any more what it is called. */

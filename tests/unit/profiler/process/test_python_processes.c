@@ -18,7 +18,6 @@
 #include "profiler/format/stamp.h"
 #include "profiler/tracer/tracer_state.h"
 #include "symbolizer/base/process_stat.h"
-#include "symbolizer/symbolizer.h"
 
 /* What the BPF side was told. */
 static struct {
@@ -54,7 +53,6 @@ static const struct tracer_ops ops = { .set_python = set_python,
 	                               .allow_python = allow_python };
 static struct tracer tracer = { .ops = &ops };
 
-static struct symbolizer *symbolizer;
 static struct python_processes *pythons;
 static pid_t python;
 
@@ -66,9 +64,8 @@ static int begin(void **state)
 
 	(void)state;
 	memset(&told, 0, sizeof(told));
-	symbolizer = symbolizer_new(NULL);
-	pythons = python_processes_new(&tracer, symbolizer);
-	if (!symbolizer || !pythons || pipe(ends))
+	pythons = python_processes_new(&tracer);
+	if (!pythons || pipe(ends))
 		return -1;
 	python = fork();
 	if (!python) {
@@ -90,7 +87,6 @@ static int end(void **state)
 	kill(python, SIGKILL);
 	waitpid(python, NULL, 0);
 	python_processes_free(pythons);
-	symbolizer_free(symbolizer);
 	return 0;
 }
 

@@ -331,7 +331,7 @@ static void test_stack_resolve__no_more_than_fit(void **state)
 	(void)state;
 	write_maps(CODE_PID, "00400000-00500000 r-xp 00000000 00:00 0 \n");
 	fake_tracer_init(&fake);
-	pythons = python_processes_new(&fake.tracer, symbolizer);
+	pythons = python_processes_new(&fake.tracer);
 	stack_resolver_free(resolver);
 	resolver = stack_resolver_new(symbolizer, processes, pythons);
 	*event = (struct abi_event){ .kind = ABI_EVENT_WAIT,

@@ -34,7 +34,6 @@ static uint8_t memory[MEMORY_BYTES];
 static size_t texts, reads;
 static bool is_endless; /* behind it come zeros */
 static struct sym_python_layout layout;
-static struct symbolizer *symbols;
 static struct sym_python *py;
 
 static int read_memory(void *context, uint64_t address, void *buffer, size_t len)
@@ -139,7 +138,7 @@ static void make_python(uint16_t version)
 		put_field(CFRAME, layout.cframe_current_frame, frame_address(0));
 	}
 	sym_python_close(py);
-	assert_int_equal(sym_python_open(symbols, &layout, read_memory, NULL, &py), 0);
+	assert_int_equal(sym_python_open(&layout, read_memory, NULL, &py), 0);
 }
 
 static int walk(struct sym_python_step *steps, size_t max, size_t *n)
@@ -399,6 +398,34 @@ static void test_python__memory_is_bounded(void **state)
 	assert_int_equal(stats.code_evicted, 30);
 }
 
+/* Names are kept with their code objects, and forgotten with them. */
+static void test_python__names_count_as_memory(void **state)
+{
+	struct sym_python_step step;
+	struct sym_python_stats stats;
+	char name[901];
+	uint64_t code;
+	uint32_t line;
+	size_t n;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	make_python(0x030c);
+	code = put_code(0, name, locations, sizeof(locations), 10);
+	put_frame(0, true, code, 2, 0);
+	assert_int_equal(walk(&step, 1, &n), 0);
+	for (line = 0; line < 40000; line++) {
+		put(code - BASE + layout.code_firstlineno, line, 4);
+		step.fingerprint =
+		        sym_python_fingerprint(BASE + TEXTS, BASE + TEXTS + 0x400, BASE + LINES, line);
+		expect_frame(&step, name, line + 3);
+		sym_python_stats(py, &stats);
+		assert_in_range(stats.memory_bytes, sizeof(name), 16 << 20);
+	}
+	assert_true(stats.code_evicted > 15000);
+}
+
 static void test_python__an_instruction_outside_the_code_has_no_line(void **state)
 {
 	struct sym_python_step step;
@@ -424,7 +451,7 @@ static void test_python__instructions_may_be_a_copy_of_the_threads(void **state)
 	walk_to_one(&step, &code);
 	layout.code_tlbc = 200;
 	sym_python_close(py);
-	assert_int_equal(sym_python_open(symbols, &layout, read_memory, NULL, &py), 0);
+	assert_int_equal(sym_python_open(&layout, read_memory, NULL, &py), 0);
 	put_field(code - BASE, layout.code_tlbc, BASE + array);
 	put(array, 3, 8);
 	put(array + 8, code + layout.code_adaptive, 8);
@@ -472,18 +499,10 @@ static void test_python__fingerprints_differ_by_each_part(void **state)
 	assert_int_not_equal(sym_python_fingerprint(1, 2, 3, 4), sym_python_fingerprint(1, 2, 3, 9));
 }
 
-static int open_symbolizer(void **state)
-{
-	(void)state;
-	symbols = symbolizer_new(NULL);
-	return !symbols;
-}
-
-static int close_symbolizer(void **state)
+static int close_python(void **state)
 {
 	(void)state;
 	sym_python_close(py);
-	symbolizer_free(symbols);
 	return 0;
 }
 
@@ -501,11 +520,12 @@ int main(void)
 		cmocka_unit_test(test_python__what_was_read_is_named_when_it_is_gone),
 		cmocka_unit_test(test_python__an_empty_name_is_told_so),
 		cmocka_unit_test(test_python__memory_is_bounded),
+		cmocka_unit_test(test_python__names_count_as_memory),
 		cmocka_unit_test(test_python__an_instruction_outside_the_code_has_no_line),
 		cmocka_unit_test(test_python__instructions_may_be_a_copy_of_the_threads),
 		cmocka_unit_test(test_python__evaluators_are_told_by_name_or_place),
 		cmocka_unit_test(test_python__fingerprints_differ_by_each_part),
 	};
 
-	return cmocka_run_group_tests(tests, open_symbolizer, close_symbolizer);
+	return cmocka_run_group_tests(tests, NULL, close_python);
 }

@@ -352,8 +352,7 @@ static void follow(const char *command, const char *mode)
 	for (turn = 0; listen_to_script(); turn++) {
 		if (!turn) {
 			assert_int_equal(sym_python_find(python.pid, NULL, &python.layout), 0);
-			assert_int_equal(
-			        sym_python_open(python.s, &python.layout, read_remote, NULL, &python.py), 0);
+			assert_int_equal(sym_python_open(&python.layout, read_remote, NULL, &python.py), 0);
 		}
 		look_once(turn);
 		assert_int_equal(write(python.input, "x", 1), 1);
@@ -433,7 +432,7 @@ static void test_python_live__in_a_program_of_another_name(void **state)
 	assert_true(listen_to_script());
 	assert_int_equal(shell("rm %s/trainer", program_dir), 0);
 	assert_int_equal(sym_python_find(python.pid, NULL, &python.layout), 0);
-	assert_int_equal(sym_python_open(python.s, &python.layout, read_remote, NULL, &python.py), 0);
+	assert_int_equal(sym_python_open(&python.layout, read_remote, NULL, &python.py), 0);
 	look_once(PY_SPY_TURNS); /* py-spy needs the file */
 	stop();
 }
