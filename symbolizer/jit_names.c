@@ -16,7 +16,8 @@
 #include "symbolizer/base/regular_file.h"
 #include "symbolizer/base/clock.h"
 
-#define CHECK_NS 1000000000ll
+#define CHECK_NS   1000000000ll
+#define DROPPED_NS 60000000000ll /* to read a table takes up to a second of CPU */
 
 /* Its effective user as we see it, and its id in its own PID namespace. */
 static void learn_user(struct jit_names *j, const struct jit_process *of)
@@ -167,19 +168,42 @@ static bool find(const struct jit_names *j, uint64_t pc, struct jit_name *out)
 bool jit_names_find(struct jit_names *j, const struct jit_process *of, uint64_t pc, struct jit_name *out)
 {
 	int64_t now = (int64_t)monotonic_ns();
+	size_t before = jit_names_memory(j);
 
+	j->asked_ns = now;
 	if (!j->checked_ns || now - j->checked_ns >= CHECK_NS) {
 		j->checked_ns = now;
 		learn_user(j, of);
 		refresh_jitdump(j, of);
 		refresh_perf_map(j, of);
 	}
+	j->has_grown = jit_names_memory(j) > before;
 	return find(j, pc, out);
+}
+
+static void free_tables(struct jit_names *j)
+{
+	perf_map_free(j->perf_map);
+	jitdump_free(j->jitdump);
+	j->perf_map = NULL;
+	j->jitdump = NULL;
+	j->perf_map_size = 0;
+}
+
+void jit_names_drop(struct jit_names *j)
+{
+	free_tables(j);
+	j->checked_ns = (int64_t)monotonic_ns() + DROPPED_NS;
+}
+
+size_t jit_names_memory(const struct jit_names *j)
+{
+	return (j->perf_map ? perf_map_memory(j->perf_map) : 0) +
+	       (j->jitdump ? jitdump_memory(j->jitdump) : 0);
 }
 
 void jit_names_forget(struct jit_names *j)
 {
-	perf_map_free(j->perf_map);
-	jitdump_free(j->jitdump);
+	free_tables(j);
 	*j = (struct jit_names){ 0 };
 }

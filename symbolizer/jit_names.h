@@ -42,8 +42,10 @@ struct jit_names {
 	int64_t perf_map_changed_ns;
 	struct jitdump *jitdump;
 	uint64_t jitdump_inode;
-	int64_t checked_ns; /* CLOCK_MONOTONIC; 0: never */
-	bool too_large;     /* the perf map is, and that was counted */
+	int64_t checked_ns; /* CLOCK_MONOTONIC; 0: never; in the future: they are not read before that */
+	int64_t asked_ns;
+	bool has_grown; /* jit_names_memory() has, at the last question */
+	bool too_large; /* the perf map is, and that was counted */
 
 	bool knows_user; /* the next two are set: they stay known when the process has gone */
 	uid_t user;
@@ -62,5 +64,11 @@ bool jit_names_is_jitdump(const char *path, unsigned long *number);
 /* False: the code has no name. */
 bool jit_names_find(struct jit_names *j, const struct jit_process *of, uint64_t pc, struct jit_name *out);
 void jit_names_forget(struct jit_names *j);
+
+/* Frees the names of both, of a living process, to make room for those of others: none are read for a minute. */
+void jit_names_drop(struct jit_names *j);
+
+/* Bytes of both tables; 0: none have been read. */
+size_t jit_names_memory(const struct jit_names *j);
 
 #endif

@@ -13,6 +13,9 @@
 
 #define DEFAULT_MEMORY_BYTES ((size_t)512 << 20)
 
+/* What the names of code compiled at run time may take of all memory, of 512 MiB 128. */
+#define JIT_PART 4
+
 /* They outlive the tables of the files, and without its path a file may not be found, nor stacks be unwound in it. */
 #define MAX_PATH_BYTES ((size_t)64 << 20)
 
@@ -227,6 +230,34 @@ static int open_jitdump(void *context, uint32_t inner_pid, const uint64_t *known
 	return process_open_mapped(context, m);
 }
 
+static size_t jit_memory(const struct symbolizer *s)
+{
+	const struct sym_process *p;
+	size_t sum = 0;
+
+	for (p = s->processes; p; p = p->hh.next)
+		sum += jit_names_memory(&p->jit);
+	return sum;
+}
+
+/* Over their part, the names of the process go that was asked for some least recently; those of `except` stay. */
+static void trim_jit_names(struct symbolizer *s, const struct sym_process *except)
+{
+	struct sym_process *p, *oldest;
+
+	while (jit_memory(s) > s->env.max_bytes / JIT_PART) {
+		oldest = NULL;
+		for (p = s->processes; p; p = p->hh.next)
+			if (p != except && jit_names_memory(&p->jit) &&
+			    (!oldest || p->jit.asked_ns < oldest->jit.asked_ns))
+				oldest = p;
+		if (!oldest)
+			return;
+		jit_names_drop(&oldest->jit);
+		s->stats.cache_evictions++;
+	}
+}
+
 #define TICK_NS 10000000 /* of p->started */
 
 static bool find_jit_name(struct sym_process *p, uint64_t pc, struct jit_name *out)
@@ -239,7 +270,11 @@ static bool find_jit_name(struct sym_process *p, uint64_t pc, struct jit_name *o
 		                  .open_jitdump = open_jitdump,
 		                  .context = p };
 
-	return !p->replaced && jit_names_find(&p->jit, &of, pc, out);
+	bool found = !p->replaced && jit_names_find(&p->jit, &of, pc, out);
+
+	if (p->jit.has_grown)
+		trim_jit_names(p->owner, p);
+	return found;
 }
 
 /* In a mapping, but without an object that knows the address. */
@@ -331,7 +366,7 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
 {
 	*out = s->stats;
 	out->memory_bytes = intern_memory(s->paths) + object_cache_memory(s->objects) +
-	                    kernel_memory(s->kernel) + lone_files_memory(&s->files);
+	                    kernel_memory(s->kernel) + lone_files_memory(&s->files) + jit_memory(s);
 	out->names_refused += intern_refused(s->paths);
 	out->files_cached = object_cache_count(s->objects);
 	out->processes = HASH_COUNT(s->processes);

@@ -21,7 +21,8 @@
  *	`module` of a user result lives until the next call for the same process (any may find that something
  *	else is mapped there now), of a kernel result until symbolizer_free().
  *
- * Bounds: tables, with the names of their answers, by max_memory_bytes; paths and build-ids of mapped files 64 MiB, after
+ * Bounds: tables, with the names of their answers, by max_memory_bytes; names of code compiled at run time by a quarter of
+ * that, but those of the process asked last, of up to 230 MiB, stay in any case; paths and build-ids of mapped files 64 MiB, after
  * which new ones all read "[too many names]" (names_refused counts them); 16 KiB of a name; 65536 mappings a process,
  * after which those not heard of for longest are dropped.
  *
@@ -47,7 +48,7 @@ struct sym_file;
 
 struct symbolizer_opts {
 	size_t max_memory_bytes; /* of symbol, line and unwind tables; 0: 512 MiB. Over it the least recently
-	                            used go */
+	                            used go; those of JIT names over a quarter of it */
 	const char *debug_dir;   /* where separate debug files lie; NULL: /usr/lib/debug */
 	const char *fetched_dir; /* another folder like it, of .build-id/ab/cdef.debug alone; NULL: none */
 

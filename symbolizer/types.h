@@ -115,7 +115,7 @@ struct symbolizer_stats {
 	        split_files_missing; /* of -gsplit-dwarf: .dwo and .dwp files; units whose one
 	                                                     is missing, so that only their lines are known */
 	uint64_t dwarf_errors;       /* units of debug information that could not be read to their end */
-	uint64_t cache_evictions;    /* files whose tables were dropped for max_memory_bytes */
+	uint64_t cache_evictions;    /* tables dropped for max_memory_bytes: of files, and of JIT names */
 	uint64_t mappings_dropped;   /* the oldest ones, of processes with too many */
 	uint64_t names_refused;      /* strings that came out as "[too many names]" */
 

@@ -14,7 +14,7 @@
 
 #define MAX_RECORDS    (1u << 18) /* in one go */
 #define MAX_FUNCTIONS  (1u << 20)
-#define MAX_NAME_BYTES ((size_t)128 << 20)
+#define MAX_NAME_BYTES ((size_t)64 << 20)
 #define MAX_LINE_BYTES ((size_t)1 << 20) /* of source lines of one function */
 #define MAX_OVERLAPS   64                /* how far back a lookup goes for a function that begins earlier */
 #define SAME_NAME      "\xff"            /* in place of a file name: that of the entry before */
@@ -83,6 +83,12 @@ void jitdump_free(struct jitdump *j)
 	forget_all(j);
 	close(j->file.fd);
 	free(j);
+}
+
+size_t jitdump_memory(const struct jitdump *j)
+{
+	return sizeof(*j) + j->max_functions * sizeof(*j->functions) + j->max_names +
+	       address_map_memory(&j->latest) + j->n_sorted * sizeof(*j->by_start);
 }
 
 static int add_function(struct jitdump *j, const struct function *f)

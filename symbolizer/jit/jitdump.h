@@ -6,7 +6,7 @@
  * The file only grows while the program runs, and is read as far as it goes. Where two functions overlap, the later
  * one counts; code that was moved has its name at both places until something else is there.
  *
- * Hostile files: numbers are checked, at most 2^18 records are read in one go, at most a million functions or 128 MiB
+ * Hostile files: numbers are checked, at most 2^18 records are read in one go, at most a million functions or 64 MiB
  * of names are kept (then all of them are dropped), and looking up a source line, which is done in the file, reads 1
  * MiB at most.
  */
@@ -27,6 +27,8 @@ struct jitdump_hit {
 /* Takes `fd`, a regular file, in any case. -EBADMSG: no such file, or one of another machine; -ENOMEM. */
 int jitdump_new(int fd, struct jitdump **out);
 void jitdump_free(struct jitdump *j);
+
+size_t jitdump_memory(const struct jitdump *j);
 
 /* Reads what was added to the file. -EBADMSG: malformed from here on, what is known stays; -ENOMEM. */
 int jitdump_refresh(struct jitdump *j);

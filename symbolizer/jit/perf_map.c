@@ -22,10 +22,11 @@ struct function {
 
 struct perf_map {
 	char *text;     /* each newline a NUL once its line is indexed */
+	size_t room;    /* for it */
 	size_t indexed; /* bytes of it */
 	uint32_t n_lines;
 	struct function *functions; /* by start, then line */
-	size_t n_functions;
+	size_t n_functions, max_functions;
 };
 
 static int compare(const void *a, const void *b)
@@ -105,6 +106,7 @@ static int merge(struct perf_map *m, size_t n_old)
 		*to++ = *b++;
 	free(m->functions);
 	m->functions = merged;
+	m->max_functions = m->n_functions + 1;
 	return 0;
 }
 
@@ -120,6 +122,7 @@ static int index_lines(struct perf_map *m, size_t end)
 	if (!bigger)
 		return -ENOMEM;
 	m->functions = bigger;
+	m->max_functions = n_old + n_new;
 	append_lines(m, end);
 	qsort(m->functions + n_old, m->n_functions - n_old, sizeof(*m->functions), compare);
 	if (n_old && m->n_functions > n_old && merge(m, n_old)) {
@@ -153,6 +156,7 @@ int perf_map_parse(const char *text, size_t len, struct perf_map **out)
 	m->text = malloc(len + 1);
 	if (!m->text)
 		return finish(m, -ENOMEM, out);
+	m->room = len + 1;
 	if (len)
 		memcpy(m->text, text, len);
 	m->text[len] = 0;
@@ -208,6 +212,7 @@ int perf_map_grow(struct perf_map *m, int fd)
 	if (!bigger)
 		return -ENOMEM;
 	m->text = bigger;
+	m->room = (size_t)st.st_size + 1;
 	len = m->indexed + read_at(fd, m->text + m->indexed, (size_t)st.st_size - m->indexed, m->indexed);
 	while (len > m->indexed && m->text[len - 1] != '\n')
 		len--;
@@ -221,6 +226,11 @@ void perf_map_free(struct perf_map *m)
 	free(m->functions);
 	free(m->text);
 	free(m);
+}
+
+size_t perf_map_memory(const struct perf_map *m)
+{
+	return sizeof(*m) + m->room + m->max_functions * sizeof(*m->functions);
 }
 
 const char *perf_map_find(const struct perf_map *m, uint64_t address)

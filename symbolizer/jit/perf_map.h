@@ -21,6 +21,8 @@ int perf_map_read(int fd, struct perf_map **out);
 int perf_map_grow(struct perf_map *m, int fd);
 void perf_map_free(struct perf_map *m);
 
+size_t perf_map_memory(const struct perf_map *m);
+
 /* NULL: no function there. The name lives until the map grows, or is freed. */
 const char *perf_map_find(const struct perf_map *m, uint64_t address);
 

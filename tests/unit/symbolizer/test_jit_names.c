@@ -26,7 +26,7 @@ static struct sym_process *p;
 
 static int make_process(void **state)
 {
-	struct symbolizer_opts opts = { .proc = program_dir };
+	struct symbolizer_opts opts = { .proc = program_dir, .max_memory_bytes = 16 << 20 };
 
 	if (program_dir_make(state) ||
 	    shell("cd '%s' && mkdir -p 4321/root/tmp && printf '4321 (x) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
@@ -89,6 +89,48 @@ static void test_jit_names__perf_map(void **state)
 	assert_int_equal(shell("cd '%s/4321/root/tmp' && printf '0 four\\n' >> perf-7.map", program_dir), 0);
 	wait_for_look();
 	assert_string_equal(ask(CODE + 0x20f).frames[0].function, "four");
+}
+
+static size_t memory_of_all(uint64_t *evictions)
+{
+	struct symbolizer_stats stats;
+
+	symbolizer_stats(s, &stats);
+	*evictions = stats.cache_evictions;
+	return stats.memory_bytes;
+}
+
+/* Names of 3 MB, 8 MB with their addresses: a quarter of the memory that there may be holds those of one process at a time. */
+static void test_jit_names__of_processes_are_bounded(void **state)
+{
+	size_t before, with_one, with_another;
+	struct sym_process *first = p;
+	uint64_t evictions;
+
+	(void)state;
+	before = memory_of_all(&evictions);
+	assert_int_equal(
+	        shell("cd '%s/4321/root/tmp' && yes '10000 10 one' | head -c 3000000 > perf-7.map && "
+	              "cd ../../.. && cp -r 4321 4322 && sed -i s/one/two/ 4322/root/tmp/perf-7.map",
+	              program_dir),
+	        0);
+	assert_string_equal(ask(CODE).frames[0].function, "one");
+	with_one = memory_of_all(&evictions);
+	assert_in_range(with_one - before, 3000000, 16 << 20);
+	assert_int_equal(evictions, 0);
+	p = symbolizer_process(s, 4322, 1);
+	assert_int_equal(symbolizer_process_refresh(p), 0);
+	assert_string_equal(ask(CODE).frames[0].function, "two");
+	with_another = memory_of_all(&evictions);
+	assert_in_range(with_another - before, 3000000, with_one - before + 10000);
+	assert_int_equal(evictions, 1);
+	/* Those of the first are not read again at once, lest each question throws the other's out. */
+	p = first;
+	assert_int_equal(ask(CODE).source, SYM_SOURCE_NONE);
+	wait_for_look();
+	assert_int_equal(ask(CODE).source, SYM_SOURCE_NONE);
+	memory_of_all(&evictions);
+	assert_int_equal(evictions, 1);
 }
 
 /* Anybody may put a file into /tmp; only the process's user and root may name its code. */
@@ -242,6 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(test_jit_names__perf_map),
 		WITH(test_jit_names__perf_map_that_is_too_large),
+		WITH(test_jit_names__of_processes_are_bounded),
 		WITH(test_jit_names__perf_map_of_another),
 		WITH(test_jit_names__perf_map_that_is_older),
 		WITH(test_jit_names__jitdump),
