@@ -3,7 +3,6 @@
 #include "profiler/output/sink_files.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "pprof/pprof_file.h"
 #include "pprof/profile.h"
 #include "profiler/format/class_comments.h"
 #include "profiler/config/config.h"
+#include "profiler/output/merged_file.h"
 #include "profiler/output/outbox.h"
 #include "profiler/output/sink_news.h"
 #include "profiler/format/stamp.h"
@@ -33,8 +32,7 @@ struct sink_files {
 	struct window_dir *windows; /* NULL: they go into one file */
 	bool fails;                 /* the last window was not kept */
 	bool makes_room;            /* which has been said */
-	struct profile *whole;      /* of one file: the windows so far */
-	uint64_t windows_refused;   /* that it could not take */
+	struct merged_file *merged; /* NULL: each has a file of its own */
 	/* Of all: */
 	atomic_bool full; /* which has been said, since nothing waited */
 	atomic_size_t left;
@@ -145,52 +143,15 @@ static void keep_window(struct sink_files *files, struct profile *profile)
 	profile_free(profile);
 }
 
-/* A window that does not fit in leaves a part of itself there; no window after it is merged. */
-static void merge_window(struct sink_files *files, struct profile *profile)
+static void merge_window(struct sink_files *files, struct parcel *parcel)
 {
-	char err[256];
-
-	if (!files->whole) {
-		files->whole = profile;
-		return;
-	}
-	if (!files->windows_refused && !profile_merge(files->whole, profile, err, sizeof(err))) {
-		profile_free(profile);
-		return;
-	}
-	if (!files->windows_refused++)
-		sink_news_say(files->news, "the profile takes no more windows: %s; record less at a time",
-		              err);
-	sink_news_failed(files->news);
-	profile_free(profile);
-}
-
-static void note_missing(struct sink_files *files, const char *counter, uint64_t windows)
-{
-	struct stamp *stamp = windows ? stamp_new() : NULL;
-
-	if (!windows)
-		return;
-	sink_news_say(files->news, "%" PRIu64 " windows are missing in the profile", windows);
-	/* A full profile may have no room for this either. */
-	if (stamp && !stamp_add_counter(stamp, counter, windows) && stamp_to_notes(stamp, files->whole))
-		sink_news_say(files->news, "the profile has no room to say so");
-	stamp_free(stamp);
-}
-
-static void write_whole(struct sink_files *files)
-{
-	char err[PATH_MAX + 256];
-
-	note_missing(files, "windows_refused", files->windows_refused);
-	note_missing(files, "windows_dropped", atomic_load(&files->dropped));
-	add_comments(files, files->whole);
-	if (!pprof_file_write(files->output, files->whole, 0, err, sizeof(err))) {
-		sink_news_file(files->news, files->output);
-		return;
-	}
-	sink_news_say(files->news, "%s", err);
-	sink_news_failed(files->news);
+	merged_file_lose(files->merged, atomic_exchange(&files->dropped, 0));
+	if (parcel->profile)
+		merged_file_add(files->merged, parcel->profile);
+	if (parcel->last)
+		merged_file_end(files->merged);
+	else
+		merged_file_save(files->merged);
 }
 
 static enum outbox_result deliver(void *ctx, void *item, bool last_try)
@@ -199,14 +160,17 @@ static enum outbox_result deliver(void *ctx, void *item, bool last_try)
 	struct parcel *parcel = item;
 
 	(void)last_try;
-	if (parcel->profile && files->dir)
-		keep_window(files, parcel->profile);
+	if (!files->dir)
+		merge_window(files, parcel);
 	else if (parcel->profile)
-		merge_window(files, parcel->profile);
-	if (parcel->last && files->whole)
-		write_whole(files);
+		keep_window(files, parcel->profile);
 	free(parcel);
 	return OUTBOX_DONE;
+}
+
+static size_t max_windows(const struct sink_files *files)
+{
+	return files->dir ? SINK_FILES_WINDOWS : SINK_FILES_MERGED;
 }
 
 static void drop(void *ctx, void *item, enum outbox_loss why)
@@ -225,9 +189,9 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 	else if (!atomic_exchange(&files->full, true))
 		sink_news_say(
 		        files->news,
-		        "%s: the disk is too slow: more windows wait than there is room for (%d, %zu MiB); "
+		        "%s: the disk is too slow: more windows wait than there is room for (%zu, %zu MiB); "
 		        "the oldest are dropped and counted",
-		        files->output, SINK_FILES_WINDOWS, SINK_FILES_BYTES >> 20);
+		        files->output, max_windows(files), SINK_FILES_BYTES >> 20);
 }
 
 static void ended(void *ctx)
@@ -288,8 +252,10 @@ static int open_output(struct sink_files *files, const char *output, uint64_t ma
 	}
 	snprintf(files->output, sizeof(files->output), "%s", output);
 	files->dir = is_dir(output);
-	if (!files->dir)
-		return check_file(output, err, err_len);
+	if (!files->dir) {
+		files->merged = merged_file_new(files->output, files->news);
+		return files->merged ? check_file(output, err, err_len) : -ENOMEM;
+	}
 	for (n = strlen(files->output); n > 1 && files->output[n - 1] == '/'; n--)
 		files->output[n - 1] = '\0';
 	window_dir_clean(output);
@@ -302,7 +268,6 @@ struct sink_files *sink_files_new(const struct config *config, const char *outpu
 {
 	struct sink_files *files = calloc(1, sizeof(*files));
 	struct outbox_opts opts = { .name = "stallprof-files",
-		                    .max_items = SINK_FILES_WINDOWS,
 		                    .max_bytes = SINK_FILES_BYTES,
 		                    .ctx = files,
 		                    .deliver = deliver,
@@ -314,10 +279,12 @@ struct sink_files *sink_files_new(const struct config *config, const char *outpu
 	if (files) {
 		pthread_mutex_init(&files->lock, NULL);
 		files->news = sink_news_share(news);
+		result = open_output(files, output, config->output.max_bytes, err, err_len);
+		opts.max_items = max_windows(files);
 		files->box = outbox_new(&opts);
-		if (files->box)
-			result = open_output(files, output, config->output.max_bytes, err, err_len);
 	}
+	if (!result && !files->box)
+		result = -ENOMEM;
 	if (!result)
 		return files;
 	sink_files_free(files);
@@ -331,7 +298,7 @@ void sink_files_free(struct sink_files *files)
 		return;
 	outbox_free(files->box);
 	sink_news_free(files->news);
-	profile_free(files->whole);
+	merged_file_free(files->merged);
 	window_dir_free(files->windows);
 	pthread_mutex_destroy(&files->lock);
 	free(files);
@@ -432,5 +399,5 @@ bool sink_files_is_dir(const struct sink_files *files)
 
 const struct profile *sink_files_whole(const struct sink_files *files)
 {
-	return files->whole;
+	return files->merged ? merged_file_profile(files->merged) : NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * Writes windows to a disk: a file each in a folder, or merged into one file, which is written at the end. A thread
- * does that; windows that come while the disk is busy wait in its queue.
+ * Writes windows to a disk: a file each in a folder, or merged into one file (merged_file.h). A thread does that; windows that
+ * come while the disk is busy wait in its queue.
  */
 #ifndef STALLPROF_PROFILER_SINK_FILES_H
 #define STALLPROF_PROFILER_SINK_FILES_H
@@ -9,8 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bounds of the queue of windows that wait for the disk. */
+/* Bounds of the queue of windows that wait for the disk. One file is not needed before the end, so a disk that hangs
+ * while it is saved should lose none: */
 #define SINK_FILES_WINDOWS 64
+#define SINK_FILES_MERGED  4096
 #define SINK_FILES_BYTES   ((size_t)256 << 20)
 
 struct config;
