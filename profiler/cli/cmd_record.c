@@ -24,6 +24,7 @@
 #include "profiler/process/process_ends.h"
 #include "profiler/process/program_name.h"
 #include "profiler/cli/process_tag.h"
+#include "profiler/cli/ready_fd.h"
 #include "profiler/cli/record_options.h"
 #include "profiler/session/session.h"
 #include "profiler/session/silent_mounts.h"
@@ -370,6 +371,7 @@ static int start(struct recording *r, char *err, size_t err_len)
 		                    1000000000ULL;
 	r->loop.duration_ns = r->options.duration_seconds * 1e9;
 	r->loop.session = r->session;
+	ready_fd_tell(r->options.ready_fd);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "profiler/config/config.h"
+#include "profiler/cli/ready_fd.h"
 #include "profiler/session/file_sum.h"
 #include "profiler/top/top.h"
 #include "profiler/tracer/probe_table.h"
@@ -32,6 +33,7 @@ enum {
 	KEY_CGROUP,
 	KEY_NO_CAUSE,
 	KEY_TAG_FILES,
+	KEY_READY_FD,
 	KEY_SETTING, /* from here on: one key a row of `settings` */
 };
 
@@ -125,6 +127,8 @@ static const struct argp_option own_options[] = {
 	  "cannot be written or pushed",
 	  GROUP_RUN },
 	{ "quiet", 'q', NULL, 0, "no live line (of -p and -a) and no summary", GROUP_RUN },
+	{ "ready-fd", KEY_READY_FD, "N", 0, "write a line to this open file once the recording runs",
+	  GROUP_RUN },
 	{ NULL, 0, NULL, 0, "What is sampled:", GROUP_SAMPLING },
 	{ "no-cause", KEY_NO_CAUSE, "NAME", 0,
 	  "do not record this cause (stallprof doctor lists the names); may be repeated", GROUP_SAMPLING },
@@ -253,6 +257,16 @@ static void add_pid(struct argp_state *state, struct record_options *o, const ch
 		usage_error(state, "-p %s: a process id is wanted", arg);
 }
 
+static int parse_ready_fd(struct argp_state *state, const char *arg)
+{
+	int fd = parse_number(state, "ready-fd", arg, INT_MAX);
+
+	if (fd < READY_FD_LEAST || !ready_fd_take(fd))
+		usage_error(state, "--ready-fd %s: the number of an open file is wanted, %d or more", arg,
+		            READY_FD_LEAST);
+	return fd;
+}
+
 static void check(struct argp_state *state, struct record_options *o)
 {
 	char err[512];
@@ -277,6 +291,35 @@ static void check(struct argp_state *state, struct record_options *o)
 		usage_error(state, "%s", err);
 }
 
+/* GROUP_RUN, but for the output. */
+static error_t parse_run(int key, char *arg, struct argp_state *state)
+{
+	struct record_options *o = state->input;
+
+	switch (key) {
+	case 'w':
+		o->window_seconds = parse_number(state, "window", arg, 86400);
+		return 0;
+	case 'n':
+		o->top = parse_number(state, "number", arg, 100000);
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case KEY_READY_FD:
+		o->ready_fd = parse_ready_fd(state, arg);
+		return 0;
+	case KEY_STRICT:
+		o->strict = true;
+		return 0;
+	case KEY_DURATION:
+		o->duration_seconds = parse_seconds(state, "duration", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
@@ -298,23 +341,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_NAME:
 		o->name = arg;
 		return 0;
-	case 'w':
-		o->window_seconds = parse_number(state, "window", arg, 86400);
-		return 0;
-	case 'n':
-		o->top = parse_number(state, "number", arg, 100000);
-		return 0;
-	case 'q':
-		o->quiet = true;
-		return 0;
-	case KEY_STRICT:
-		o->strict = true;
-		return 0;
 	case KEY_ID:
 		o->id = parse_number(state, "id", arg, UINT64_MAX);
-		return 0;
-	case KEY_DURATION:
-		o->duration_seconds = parse_seconds(state, "duration", arg);
 		return 0;
 	case KEY_LABEL:
 		add_label(state, o, arg);
@@ -335,7 +363,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		check(state, o);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_run(key, arg, state);
 	}
 }
 

@@ -23,6 +23,7 @@ struct record_options {
 	const char *of_push;     /* an option given that needs --push; NULL: none */
 	uint64_t window_seconds; /* 0: as the output wants it */
 	double duration_seconds;
+	int ready_fd;   /* READY_FD_NONE */
 	size_t top;     /* rows at the end; 0: all; TOP_FITS */
 	char **command; /* NULL: none */
 };
