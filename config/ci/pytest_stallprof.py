@@ -28,11 +28,11 @@ Async tests, and those of unittest, are recorded as others; what runs them is an
 """
 import hashlib
 import os
+import select
 import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import urllib.parse
 
 import pytest
@@ -55,19 +55,18 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "stallprof(fail_on, **options): record the test, and compare it; options are those of stallprof diff")
 
 
-def is_ready(process):
-    """Waits until the profiler is attached: it waits in its loop then, for several files. While it starts it may wait for one. False: it is not, and
-    has ended."""
-    until = time.monotonic() + READY_SECONDS
-    while time.monotonic() < until and process.poll() is None:
-        with open(f"/proc/{process.pid}/syscall", encoding="ascii") as file:
-            number, *arguments = file.read().split()
-        if number in ("7", "271") and int(arguments[1], 16) > 1:  # poll, ppoll
-            return True
-        time.sleep(0.02)
-    process.kill()
-    process.wait()
-    return False
+def is_ready(process, fd):
+    """Waits for the line of --ready-fd. False: the profiler has ended, as without it."""
+    ready = False
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        ready = bool(poll.poll(READY_SECONDS * 1000)) and os.read(fd, 1) != b""
+    finally:
+        if not ready:
+            process.kill()
+            process.wait()
+    return ready
 
 
 def unjudged(done):
@@ -125,9 +124,13 @@ class Recorder:
     def start(self):
         """Begins to record this process. Returns what stop() takes."""
         file = self.next_file()
-        with open(file + ".log", "wb") as log:
-            process = subprocess.Popen([self.program(), "record", "-q", "--strict", "-p", str(os.getpid()), "--name", self.test, "-o", file], stdout=log, stderr=log)
-        if not is_ready(process):
+        ready, told = os.pipe()
+        with open(ready, "rb", buffering=0), open(file + ".log", "wb") as log:
+            with open(told, "wb", buffering=0):
+                process = subprocess.Popen([self.program(), "record", "-q", "--strict", "-p", str(os.getpid()), "--name", self.test, "-o", file,
+                                            "--ready-fd", str(told)], stdout=log, stderr=log, pass_fds=[told])
+            is_recorded = is_ready(process, ready)
+        if not is_recorded:
             with open(file + ".log", encoding="utf-8", errors="replace") as log:
                 self.fail_record(f"stallprof record: {log.read().strip() or 'not ready in time'}")
         return process, file
