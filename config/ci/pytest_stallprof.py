@@ -30,7 +30,6 @@ import hashlib
 import os
 import select
 import shutil
-import signal
 import subprocess
 import tempfile
 import urllib.parse
@@ -38,6 +37,7 @@ import urllib.parse
 import pytest
 
 READY_SECONDS = 30
+STOP_SECONDS = 60
 NAME_BYTES = 200  # of a file's: a name may have 255
 UNJUDGED = ("CANNOT BE JUDGED: ", "stallprof diff: cannot be judged: ", "stallprof diff: not comparable: ")
 
@@ -136,10 +136,15 @@ class Recorder:
         return process, file
 
     def stop(self, recording):
-        """Ends it, and returns its path."""
+        """Ends it, and returns its path. By SIGTERM, as a shell without job control has what it starts by & ignore SIGINT."""
         process, file = recording
-        process.send_signal(signal.SIGINT)
-        status = process.wait(60)
+        process.terminate()
+        try:
+            status = process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            pytest.fail(f"stallprof record: did not end within {STOP_SECONDS} s", pytrace=False)
         if status or not os.path.exists(file):
             with open(file + ".log", encoding="utf-8", errors="replace") as log:
                 pytest.fail(f"stallprof record: exit status {status}: {log.read().strip()}", pytrace=False)
