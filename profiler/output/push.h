@@ -58,9 +58,9 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * 0		the server has it
  * -EAGAIN	not now: 429, or it was not reached (refused connection, timeout, no such host…). May
  *		be tried again
- * -EREMOTEIO	not now either: 5xx, 408, or the connection broke midway. The server has failed, or fails at this request
- * -ETIMEDOUT	not now either, but all of it was sent before the connection failed or fell silent. The server does not
- *		deduplicate, so a second try may count twice
+ * -EREMOTEIO	not now either: 5xx but 504, or the connection broke midway. The server has failed, or fails at this request
+ * -ETIMEDOUT	not now either, but all of it was sent before the connection failed or fell silent, or somebody gave up waiting for
+ *		who may have stored it: 408, 504. The server does not deduplicate, so a second try may count twice
  * -ECANCELED	push_client_stop(); the server may have it if push_client_sent_all()
  * -EPERM	401, 403, or a certificate that can't be verified
  * -ENOENT	no Pyroscope at this URL: 404, 405, a redirect, …

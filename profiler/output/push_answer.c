@@ -188,7 +188,7 @@ static const struct advice {
 	{ 403, -EPERM, "these credentials may not push for this tenant" },
 	{ 404, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
 	{ 405, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
-	{ 408, -EREMOTEIO, "the server was too slow; try again" },
+	{ 408, -ETIMEDOUT, "it took too long, and may have been stored" },
 	{ 413, -EMSGSIZE,
 	  "a proxy or the server limits the size of a request; raise that limit, or lower the budget for "
 	  "stacks" },
@@ -196,6 +196,10 @@ static const struct advice {
 	{ 422, -EINVAL, "the server refuses this profile or its labels; sending it again won't help" },
 	{ 429, -EAGAIN,
 	  "a limit of the server is reached; try again later, with longer windows or smaller profiles" },
+	{ 504, -ETIMEDOUT,
+	  "the server, or one behind it, took too long, and may have stored it; is a proxy's time-out "
+	  "shorter than "
+	  "push.timeout_seconds?" },
 };
 
 static const struct advice *advice_for(long status)

@@ -7,9 +7,12 @@
  *
  * Order: the oldest first, but for a window that was refused so often and is then taken after all: that comes after one behind it.
  *
- * A server that gets a whole request and falls silent may have stored it, and would store it again. Before such a
- * request is sent a second time, the server is asked whether it answers at all (push_client_ask()); it is not sent
- * a third time: a window counts twice at most, however long a server hangs.
+ * A server that gets a whole request and falls silent may have stored it, and would store it again; so may one that a proxy gave up
+ * waiting for (408, 504). Before such a request is sent a second time, the server is asked whether it answers at all
+ * (push_client_ask()); it is not sent a third time: a window counts twice at most, however long a server hangs.
+ *
+ * 500, 502 and 503 are taken for what they say: it was not stored. They are what outages look like, so such a request is sent again
+ * as long as the window is there; a server that stores it, and then answers with one of them, stores it each time.
  *
  * Where push.spool names a folder, windows that have to wait are stored there (sink_spool.h), and what is left at the end stays
  * for the next start. The folder belongs to one sink_push at a time: the next one in the same process gets it, and the windows

@@ -97,7 +97,8 @@ static int send_request(struct window_sender *sender, struct push_window *window
 	/* Each process adds one that is stopped, or killed, meanwhile. */
 	if (window->unanswered >= UNANSWERED_MAX) {
 		snprintf(sender->last_error, sizeof(sender->last_error),
-		         "a window was sent twice without an answer, and is not sent again");
+		         "a window was sent twice without an answer that says whether it was taken, and is "
+		         "not sent again");
 		return -EALREADY;
 	}
 	result = window->unanswered ? push_client_ask(sender->client, err, sizeof(err)) : 0;

@@ -74,6 +74,7 @@ static struct {
 	char url[64];
 	atomic_uint status, requests, taken, refuse_from, hangs, waits;
 	atomic_uint poison, poisoned; /* how often */
+	atomic_uint stored_as;        /* what a request that was taken is answered with */
 	struct request first;
 	const char *token; /* as the header has it */
 	const char *place; /* the URL's path begins with it */
@@ -144,6 +145,7 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	} else if (status == 200 && request->len) {
 		note_job(request);
 		server.taken++;
+		status = server.stored_as;
 	}
 	free(request);
 	*state = NULL;
@@ -186,6 +188,7 @@ static __attribute__((unused)) int begin(void **state)
 	server.requests = server.taken = server.hangs = server.waits = 0;
 	server.refuse_from = 1000000;
 	server.poison = server.poisoned = 0;
+	server.stored_as = 200;
 	server.first.len = 0;
 	server.token = server.place = NULL;
 	token_file[0] = '\0';

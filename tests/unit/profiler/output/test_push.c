@@ -243,9 +243,10 @@ static void test_push__judges_every_status(void **state)
 		int rc;
 	} table[] = {
 		{ 204, -ENOENT },    { 302, -ENOENT },    { 400, -EINVAL },    { 401, -EPERM },
-		{ 403, -EPERM },     { 404, -ENOENT },    { 408, -EREMOTEIO }, { 405, -ENOENT },
+		{ 403, -EPERM },     { 404, -ENOENT },    { 408, -ETIMEDOUT }, { 405, -ENOENT },
 		{ 410, -ENOENT },    { 413, -EMSGSIZE },  { 422, -EINVAL },    { 429, -EAGAIN },
-		{ 500, -EREMOTEIO }, { 502, -EREMOTEIO }, { 503, -EREMOTEIO }, { 599, -EREMOTEIO },
+		{ 500, -EREMOTEIO }, { 502, -EREMOTEIO }, { 503, -EREMOTEIO }, { 504, -ETIMEDOUT },
+		{ 599, -EREMOTEIO },
 	};
 	char err[PUSH_ERR_MAX], number[16];
 	size_t i;

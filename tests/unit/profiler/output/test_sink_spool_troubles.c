@@ -131,7 +131,8 @@ static void test_sink_spool__a_request_is_not_sent_a_third_time(void **state)
 	UNTIL(sink, in_spool() == 0 && sink_counts(sink).not_pushed);
 	assert_int_equal(server.requests, 1);
 	assert_int_equal(server.taken, 1);
-	assert_true(was_said("a window was sent twice without an answer, and is not sent again"));
+	assert_true(was_said("a window was sent twice without an answer that says whether it was taken, and "
+	                     "is not sent again"));
 	assert_int_equal(end(sink, 10 * SECOND), -EIO);
 }
 

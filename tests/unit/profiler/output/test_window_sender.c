@@ -75,7 +75,7 @@ static void test_window_sender__one_part_without_an_answer_is_given_up_alone(voi
 	assert_true(s.window->failed);
 	assert_int_equal(server.taken, 2);
 	take_news(&s);
-	assert_true(was_said("sent twice without an answer"));
+	assert_true(was_said("sent twice without an answer that says whether it was taken"));
 	assert_int_equal(lines(), 1);
 	end_sending(&s);
 }
@@ -122,6 +122,57 @@ static void test_window_sender__says_once_what_differs_in_numbers_alone(void **s
 	end_sending(&s);
 }
 
+/* What a server stores though a proxy in front of it gave up waiting, it stores twice at most. */
+static void stored_twice_at_most(unsigned int status)
+{
+	static const char *const bodies[] = { "one" };
+	struct sending s = begin_to_send(bodies, 1);
+	char words[16];
+
+	server.status = 200;
+	server.stored_as = status;
+	send_again_and_again(&s, 1, WINDOW_LATER);
+	assert_int_equal(server.requests, 1);
+	send_again_and_again(&s, 1, WINDOW_LATER);
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	assert_int_equal(server.requests, 3); /* it was asked before */
+	assert_int_equal(server.taken, 2);
+	assert_true(s.window->failed);
+	take_news(&s);
+	snprintf(words, sizeof(words), "HTTP %u", status);
+	assert_true(was_said(words));
+	end_sending(&s);
+}
+
+static void test_window_sender__what_was_stored_and_timed_out_is_sent_once_more(void **state)
+{
+	(void)state;
+	stored_twice_at_most(504);
+}
+
+static void test_window_sender__so_for_408(void **state)
+{
+	(void)state;
+	stored_twice_at_most(408);
+}
+
+/* A proxy whose server is gone answers so, too: the window is sent when that is back, and is not lost. */
+static void test_window_sender__an_outage_of_504_loses_nothing(void **state)
+{
+	static const char *const bodies[] = { "one" };
+	struct sending s = begin_to_send(bodies, 1);
+
+	(void)state;
+	server.status = 504;
+	send_again_and_again(&s, 20, WINDOW_LATER);
+	assert_int_equal(s.window->unanswered, 1); /* it was only asked since */
+	server.status = 200;
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	assert_false(s.window->failed);
+	assert_int_equal(server.taken, 1);
+	end_sending(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +182,11 @@ int main(void)
 		                                begin, end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__says_what_an_outage_turns_out_to_be,
 		                                begin, end_all),
+		cmocka_unit_test_setup_teardown(
+		        test_window_sender__what_was_stored_and_timed_out_is_sent_once_more, begin, end_all),
+		cmocka_unit_test_setup_teardown(test_window_sender__so_for_408, begin, end_all),
+		cmocka_unit_test_setup_teardown(test_window_sender__an_outage_of_504_loses_nothing, begin,
+		                                end_all),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
