@@ -56,7 +56,7 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * gzip'd pprof profile.
  *
  * 0		the server has it
- * -EAGAIN	not now: 429, or it was not reached (refused connection, timeout, no such host…). May
+ * -EAGAIN	not now: any other 429, or it was not reached (refused connection, timeout, no such host…). May
  *		be tried again
  * -EREMOTEIO	not now either: 5xx but 504, or the connection broke midway. The server has failed, or fails at this request
  * -ETIMEDOUT	not now either, but all of it was sent before the connection failed or fell silent, or somebody gave up waiting for
@@ -64,6 +64,8 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * -ECANCELED	push_client_stop(); the server may have it if push_client_sent_all()
  * -EPERM	401, 403, or a certificate that can't be verified
  * -ENOENT	no Pyroscope at this URL: 404, 405, a redirect, …
+ * -EDQUOT	429 for want of room for another series, which other requests may not need. What it holds of series that the server
+ *		has already may be stored
  * -EMSGSIZE	413: too large
  * -EINVAL	the request is refused (400, 422), and labels the server could not take, which are
  *		found before anything is sent

@@ -3,6 +3,7 @@
 #include "profiler/output/push_answer.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -221,12 +222,25 @@ static const struct advice *advice_for(long status)
 	return status >= 300 && status <= 399 ? &redirect : &other;
 }
 
+/* Pyroscope's ingester: "Maximum active series limit exceeded (5000/5000), reduce …". Its other limits are of bytes in a time. */
+static bool is_series_limit(long status, const char *words)
+{
+	return status == 429 && strcasestr(words, "active series limit exceeded");
+}
+
 int push_answer_judge(long status, const char *body, size_t len, const char *url, char *err, size_t err_len)
 {
+	static const struct advice no_more_series = {
+		0, -EDQUOT,
+		"it is not sent again, as the series that the server has already would be stored each time; "
+		"raise that limit, or use fewer classes of tags and fewer labels"
+	};
 	const struct advice *advice = advice_for(status);
 	char words[400];
 
 	push_answer_words(body, len, words, sizeof(words));
+	if (is_series_limit(status, words))
+		advice = &no_more_series;
 	snprintf(err, err_len, "push to %s: HTTP %ld%s%s (%s)", url, status, words[0] ? ": " : "", words,
 	         advice->what_to_do);
 	return advice->error;

@@ -163,7 +163,7 @@ static void took(struct window_sender *sender, struct push_window *window)
 	window->refusals = (struct window_refusals){ 0 };
 }
 
-/* The server may have it. Those behind it in its series were not sent, and may be taken. */
+/* The server may have it, or a part of it. Those behind it in its series were not sent, and may be taken. */
 static void give_up_request(struct push_window *window)
 {
 	window->failed = true;
@@ -181,7 +181,7 @@ enum window_sent window_sender_send(struct window_sender *sender, struct push_wi
 		if (!result) {
 			took(sender, window);
 			any_taken = true;
-		} else if (result == -ETIMEDOUT || result == -EALREADY) {
+		} else if (result == -ETIMEDOUT || result == -EALREADY || result == -EDQUOT) {
 			say_refusal(sender);
 			give_up_request(window);
 		} else if (result != -EAGAIN && result != -EREMOTEIO && result != -ECANCELED) {

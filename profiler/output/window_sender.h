@@ -40,8 +40,8 @@ enum window_sent {
 
 /*
  * Sends what was not sent yet of a window that is loaded. The progress of a window that is in the spool is written there after each
- * request. A request that is refused for good takes those of its series with it; one that was sent twice without an answer is given up
- * alone. A window that the server fails at (window_refusals.h) is set aside, which is said and counted.
+ * request. A request that is refused for good takes those of its series with it; one that was sent twice without an answer, or has a series too
+ * many for the server, is given up alone. A window that the server fails at (window_refusals.h) is set aside, which is said and counted.
  */
 enum window_sent window_sender_send(struct window_sender *sender, struct push_window *window,
                                     enum window_turn turn);

@@ -67,14 +67,16 @@ struct request {
 
 /* Takes requests, of which it remembers the order by the label "job"; `refuse_from`: it answers 503 from that one on. `token`, `place`,
  * NULL: any will do: another is answered with 401, 404.
- * `poison`: the first one that comes is answered with 500, each time, until so many others were taken. */
+ * `poison`: the first one that comes is answered with `poison_as` and `words`, each time, until so many others were taken. */
 static struct {
 	struct MHD_Daemon *daemon;
 	uint16_t port;
 	char url[64];
 	atomic_uint status, requests, taken, refuse_from, hangs, waits;
 	atomic_uint poison, poisoned; /* how often */
-	atomic_uint stored_as;        /* what a request that was taken is answered with */
+	unsigned int poison_as;
+	const char *words;
+	atomic_uint stored_as; /* what a request that was taken is answered with */
 	struct request first;
 	const char *token; /* as the header has it */
 	const char *place; /* the URL's path begins with it */
@@ -116,7 +118,7 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	struct MHD_Response *response;
 	unsigned int status;
 	enum MHD_Result result;
-	char answer[64];
+	char answer[256] = "";
 
 	(void)unused, (void)method, (void)version;
 	if (!request) {
@@ -141,7 +143,8 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 		status = settings_status(connection, url);
 	if (status == 200 && is_poison(request)) {
 		server.poisoned++;
-		status = 500;
+		status = server.poison_as;
+		snprintf(answer, sizeof(answer), "%s", server.words);
 	} else if (status == 200 && request->len) {
 		note_job(request);
 		server.taken++;
@@ -149,9 +152,9 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	}
 	free(request);
 	*state = NULL;
-	snprintf(answer, sizeof(answer), "request %u is refused", server.requests);
-	response = MHD_create_response_from_buffer(status == 400 ? strlen(answer) : 0, answer,
-	                                           MHD_RESPMEM_MUST_COPY);
+	if (status == 400)
+		snprintf(answer, sizeof(answer), "request %u is refused", server.requests);
+	response = MHD_create_response_from_buffer(strlen(answer), answer, MHD_RESPMEM_MUST_COPY);
 	result = MHD_queue_response(connection, status, response);
 	MHD_destroy_response(response);
 	return result;
@@ -188,6 +191,8 @@ static __attribute__((unused)) int begin(void **state)
 	server.requests = server.taken = server.hangs = server.waits = 0;
 	server.refuse_from = 1000000;
 	server.poison = server.poisoned = 0;
+	server.poison_as = 500;
+	server.words = "";
 	server.stored_as = 200;
 	server.first.len = 0;
 	server.token = server.place = NULL;

@@ -59,12 +59,43 @@ static void test_push_answer__fits_any_room(void **state)
 	assert_string_equal(err, "push to http://host/: H");
 }
 
+/* Only that of the series does not pass by itself. */
+static void test_push_answer__tells_limits_apart(void **state)
+{
+	static const struct {
+		const char *words;
+		int error;
+	} table[] = {
+		{ "Maximum active series limit exceeded (10/10), reduce the number of active streams",
+		  -EDQUOT },
+		{ "resource_exhausted: maximum active series limit exceeded (10/10)", -EDQUOT },
+		{ "push rate limit (4.0 MiB) exceeded while adding 5.0 MiB", -EAGAIN },
+		{ "limit of 10 GiB/day reached, next reset at 2026-11-29T00:00:00Z", -EAGAIN },
+		{ "", -EAGAIN },
+	};
+	char err[1024];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		const char *words = table[i].words;
+
+		assert_int_equal(
+		        push_answer_judge(429, words, strlen(words), "http://host/", err, sizeof(err)),
+		        table[i].error);
+		assert_non_null(strstr(err, words));
+	}
+	assert_int_equal(push_answer_judge(500, table[0].words, strlen(table[0].words), "http://host/", err,
+	                                   sizeof(err)),
+	                 -EREMOTEIO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_push_answer__finds_the_servers_words),
 		cmocka_unit_test(test_push_answer__cuts_words_to_their_room),
 		cmocka_unit_test(test_push_answer__fits_any_room),
+		cmocka_unit_test(test_push_answer__tells_limits_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,6 +173,52 @@ static void test_window_sender__an_outage_of_504_loses_nothing(void **state)
 	end_sending(&s);
 }
 
+/* A window of three, of which the server refuses the first with 429 and these words. */
+static struct sending limited(const char *words)
+{
+	static const char *const bodies[] = { "one", "two", "three" };
+
+	server.status = 200;
+	server.poison = 1000;
+	server.poison_as = 429;
+	server.words = words;
+	return begin_to_send(bodies, 3);
+}
+
+/* As Pyroscope's ingester has them. What the request has of known series it has stored by then. */
+static void test_window_sender__a_limit_on_series_holds_up_nothing(void **state)
+{
+	struct sending s =
+	        limited("{\"code\":\"resource_exhausted\",\"message\":\"Maximum active series limit "
+	                "exceeded (5001/5000), reduce the number of active streams\"}");
+
+	(void)state;
+	s.window->request[1].series = s.window->request[0].series;
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	assert_true(s.window->failed);
+	assert_int_equal(server.poisoned, 1);
+	assert_int_equal(server.taken, 2);
+	take_news(&s);
+	assert_true(was_said("429: Maximum active series limit exceeded (5001/5000)"));
+	assert_int_equal(lines(), 1);
+	end_sending(&s);
+}
+
+static void test_window_sender__a_limit_on_bytes_loses_nothing(void **state)
+{
+	struct sending s = limited("{\"code\":\"resource_exhausted\",\"message\":\"push rate limit (4.0 MiB) "
+	                           "exceeded while adding 5.0 MiB\"}");
+
+	(void)state;
+	send_again_and_again(&s, 50, WINDOW_LATER);
+	assert_int_equal(server.taken, 0);
+	server.poison = 0;
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	assert_false(s.window->failed);
+	assert_int_equal(server.taken, 3);
+	end_sending(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +231,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 		        test_window_sender__what_was_stored_and_timed_out_is_sent_once_more, begin, end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__so_for_408, begin, end_all),
+		cmocka_unit_test_setup_teardown(test_window_sender__a_limit_on_series_holds_up_nothing, begin,
+		                                end_all),
+		cmocka_unit_test_setup_teardown(test_window_sender__a_limit_on_bytes_loses_nothing, begin,
+		                                end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__an_outage_of_504_loses_nothing, begin,
 		                                end_all),
 	};
