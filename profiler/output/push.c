@@ -14,10 +14,11 @@
 #include "profiler/output/no_proxy.h"
 #include "profiler/output/push.pb-c.h"
 #include "profiler/output/push_answer.h"
+#include "profiler/output/push_credentials.h"
 #include "profiler/output/push_labels.h"
 #include "profiler/output/push_secret.h"
+#include "profiler/output/push_url.h"
 
-#define PUSH_PATH       "/push.v1.PusherService/Push"
 #define TENANT_MAX      150 /* the server's own limit */
 #define CONNECT_TIMEOUT 5000L
 #define POLL_MS         1000
@@ -27,8 +28,8 @@ struct push_client {
 	CURL *curl;
 	atomic_bool stopped;
 	struct curl_slist *headers;
-	char *url; /* with PUSH_PATH */
-	char *user, *password, *bearer;
+	char *url; /* with the API's path */
+	struct push_credentials credentials;
 	size_t request_len;
 	bool begun; /* the request */
 	size_t body_len;
@@ -59,68 +60,6 @@ static size_t take_body(char *data, size_t size, size_t n, void *arg)
 	memcpy(client->body + client->body_len, data, kept);
 	client->body_len += kept;
 	return len;
-}
-
-/* What is wrong with a URL's parts; NULL when nothing is. */
-static const char *url_fault(CURLU *url)
-{
-	static const struct {
-		CURLUPart part;
-		const char *fault;
-	} unwanted[] = {
-		{ CURLUPART_USER,
-		  "it must not have a user name; use the settings for user and password file" },
-		{ CURLUPART_PASSWORD,
-		  "it must not have a password; use the settings for user and password file" },
-		{ CURLUPART_QUERY, "it must not have a query" },
-		{ CURLUPART_FRAGMENT, "it must not have a fragment" },
-	};
-	const char *fault = NULL;
-	char *text = NULL;
-	size_t i;
-
-	if (curl_url_get(url, CURLUPART_SCHEME, &text, 0) || (strcmp(text, "http") && strcmp(text, "https")))
-		fault = "it must begin with http:// or https://";
-	curl_free(text);
-	for (i = 0; !fault && i < sizeof(unwanted) / sizeof(unwanted[0]); i++) {
-		text = NULL;
-		if (!curl_url_get(url, unwanted[i].part, &text, 0))
-			fault = unwanted[i].fault;
-		curl_free(text);
-	}
-	return fault;
-}
-
-/* The URL to push to: as given, without slashes at its end, plus the API's path. */
-static int make_url(struct push_client *client, const char *given, char *err, size_t err_len)
-{
-	CURLU *url = curl_url();
-	const char *fault;
-	size_t len = strlen(given);
-	CURLUcode code;
-	int rc = 0;
-
-	if (!url) {
-		snprintf(err, err_len, "out of memory");
-		return -ENOMEM;
-	}
-	code = curl_url_set(url, CURLUPART_URL, given, CURLU_NON_SUPPORT_SCHEME);
-	fault = code ? curl_url_strerror(code) : url_fault(url);
-	curl_url_cleanup(url);
-	if (fault) {
-		/* The URL itself is not shown: a password may stand in it. */
-		snprintf(err, err_len,
-		         "the server's URL can't be used: %s; an example: http://127.0.0.1:4040", fault);
-		return -EINVAL;
-	}
-	while (len && given[len - 1] == '/')
-		len--;
-	if (asprintf(&client->url, "%.*s" PUSH_PATH, (int)len, given) < 0) {
-		client->url = NULL;
-		snprintf(err, err_len, "out of memory");
-		rc = -ENOMEM;
-	}
-	return rc;
 }
 
 static int add_header(struct push_client *client, const char *line)
@@ -164,47 +103,23 @@ static int make_headers(struct push_client *client, const char *tenant, char *er
 	return rc;
 }
 
-static int read_secrets(struct push_client *client, const struct push_opts *opts, char *err, size_t err_len)
+static int read_credentials(struct push_client *client, const struct push_opts *opts, char *err,
+                            size_t err_len)
 {
-	const char *fault = NULL;
+	const char *user = is_set(opts->basic_user) ? opts->basic_user : NULL, *fault = NULL;
+	const char *file = user ? opts->basic_password_file : opts->bearer_token_file;
 
 	if (is_set(opts->basic_user) != is_set(opts->basic_password_file))
 		fault = "a user needs a password file, and a password file a user";
-	else if (is_set(opts->basic_user) && is_set(opts->bearer_token_file))
+	else if (user && is_set(opts->bearer_token_file))
 		fault = "either a user and a password file, or a bearer token file, not both";
-	else if (is_set(opts->basic_user) && strchr(opts->basic_user, ':'))
+	else if (user && strchr(user, ':'))
 		fault = "a user's name must not hold a colon";
 	if (fault) {
 		snprintf(err, err_len, "the server's credentials can't be used: %s", fault);
 		return -EINVAL;
 	}
-	if (is_set(opts->bearer_token_file))
-		return push_secret_read(opts->bearer_token_file, &client->bearer, err, err_len);
-	if (!is_set(opts->basic_user))
-		return 0;
-	client->user = strdup(opts->basic_user);
-	if (!client->user) {
-		snprintf(err, err_len, "out of memory");
-		return -ENOMEM;
-	}
-	return push_secret_read(opts->basic_password_file, &client->password, err, err_len);
-}
-
-static CURLcode set_credentials(struct push_client *client)
-{
-	CURL *curl = client->curl;
-	CURLcode code = CURLE_OK;
-
-	if (client->bearer) {
-		code = curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-		return code ? code : curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, client->bearer);
-	}
-	if (client->user) {
-		code = curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-		code = code ? code : curl_easy_setopt(curl, CURLOPT_USERNAME, client->user);
-		code = code ? code : curl_easy_setopt(curl, CURLOPT_PASSWORD, client->password);
-	}
-	return code;
+	return push_credentials_read(&client->credentials, user, is_set(file) ? file : NULL, err, err_len);
 }
 
 static int make_handle(struct push_client *client, long timeout_ms, char *err, size_t err_len)
@@ -234,7 +149,7 @@ static int make_handle(struct push_client *client, long timeout_ms, char *err, s
 	SET(CURLOPT_QUICK_EXIT, 1L); /* do not wait for a name that is being looked up */
 #undef SET
 	free(direct);
-	code = code ? code : set_credentials(client);
+	code = code ? code : push_credentials_set(&client->credentials, curl);
 	if (!code)
 		return 0;
 	snprintf(err, err_len, "libcurl can't be set up: %s", curl_easy_strerror(code));
@@ -253,11 +168,11 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
 		rc = client ? -EINVAL : -ENOMEM;
 		goto out;
 	}
-	rc = make_url(client, opts->url ? opts->url : "", err, err_len);
+	rc = push_url_make(opts->url ? opts->url : "", &client->url, err, err_len);
 	if (!rc)
 		rc = make_headers(client, opts->tenant, err, err_len);
 	if (!rc)
-		rc = read_secrets(client, opts, err, err_len);
+		rc = read_credentials(client, opts, err, err_len);
 	if (!rc)
 		rc = make_handle(client, opts->timeout_ms > 0 ? opts->timeout_ms : PUSH_TIMEOUT_MS, err,
 		                 err_len);
@@ -276,9 +191,7 @@ void push_client_free(struct push_client *client)
 	curl_easy_cleanup(client->curl);
 	curl_multi_cleanup(client->multi);
 	curl_slist_free_all(client->headers);
-	push_secret_free(client->bearer);
-	push_secret_free(client->password);
-	free(client->user);
+	push_credentials_free(&client->credentials);
 	free(client->url);
 	free(client);
 }
@@ -384,8 +297,7 @@ static CURLcode perform(struct push_client *client)
 	return code;
 }
 
-/* Posts a packed request; `err` only when that fails. */
-static int post(struct push_client *client, const uint8_t *packed, size_t len, char *err, size_t err_len)
+static int post_once(struct push_client *client, const uint8_t *packed, size_t len, char *err, size_t err_len)
 {
 	long status = 0;
 	CURLcode code;
@@ -407,8 +319,21 @@ static int post(struct push_client *client, const uint8_t *packed, size_t len, c
 	curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status == 200)
 		return 0;
-	push_secret_mask(client->bearer ? client->bearer : client->password, client->body, client->body_len);
+	push_secret_mask(client->credentials.secret, client->body, client->body_len);
 	return push_answer_judge(status, client->body, client->body_len, client->url, err, err_len);
+}
+
+/* Posts a packed request; `err` only when that fails. Once more if the credentials are refused and there are new ones. */
+static int post(struct push_client *client, const uint8_t *packed, size_t len, char *err, size_t err_len)
+{
+	int rc = post_once(client, packed, len, err, err_len);
+
+	if (rc != -EPERM || !push_credentials_renew(&client->credentials))
+		return rc;
+	if (!push_credentials_set(&client->credentials, client->curl))
+		return post_once(client, packed, len, err, err_len);
+	snprintf(err, err_len, "push to %s: out of memory", client->url);
+	return -ENOMEM;
 }
 
 int push_client_send(struct push_client *client, const struct push_label *labels, size_t n,

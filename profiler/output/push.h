@@ -62,7 +62,8 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * -ETIMEDOUT	not now either, but all of it was sent before the connection failed or fell silent, or somebody gave up waiting for
  *		who may have stored it: 408, 504. The server does not deduplicate, so a second try may count twice
  * -ECANCELED	push_client_stop(); the server may have it if push_client_sent_all()
- * -EPERM	401, 403, or a certificate that can't be verified
+ * -EPERM	401, 403, also with what the secret's file holds by now, which is read again then; or a certificate that can't
+ *		be verified
  * -ENOENT	no Pyroscope at this URL: 404, 405, a redirect, …
  * -EDQUOT	429 for want of room for another series, which other requests may not need. What it holds of series that the server
  *		has already may be stored

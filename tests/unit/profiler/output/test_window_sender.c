@@ -32,6 +32,7 @@ static struct sending begin_to_send(const char *const *bodies, size_t n)
 
 	s.none = sink_spool_new("", s.news);
 	set(s.config, "push.url", server.url);
+	set(s.config, "push.bearer_token_file", token_file);
 	s.sender = window_sender_new(&s.config->push, s.none, s.news, err, sizeof(err));
 	assert_non_null(s.sender);
 	return s;
@@ -219,6 +220,55 @@ static void test_window_sender__a_limit_on_bytes_loses_nothing(void **state)
 	end_sending(&s);
 }
 
+static void write_token(const char *token)
+{
+	FILE *file;
+
+	snprintf(token_file, sizeof(token_file), "%s/token", folder);
+	file = fopen(token_file, "we");
+	assert_non_null(file);
+	fprintf(file, "%s\n", token);
+	assert_int_equal(fclose(file), 0);
+}
+
+static unsigned int requests_since(unsigned int *before)
+{
+	unsigned int n = server.requests - *before;
+
+	*before = server.requests;
+	return n;
+}
+
+/* Kubernetes and Vault replace it, and nobody reloads the agent then. */
+static void test_window_sender__a_new_token_needs_no_reload(void **state)
+{
+	static const char *const bodies[] = { "one" };
+	struct sending s;
+	unsigned int before = 0;
+
+	(void)state;
+	write_token("s3cret-old");
+	s = begin_to_send(bodies, 1);
+	server.status = 200;
+	server.token = "Bearer s3cret-new";
+	send_again_and_again(&s, 2, WINDOW_LATER);
+	assert_int_equal(requests_since(&before), 2); /* the same token is not sent twice */
+	write_token("s3cret-half");
+	send_again_and_again(&s, 1, WINDOW_LATER);
+	assert_int_equal(requests_since(&before), 2);
+	assert_int_equal(unlink(token_file), 0);
+	send_again_and_again(&s, 1, WINDOW_LATER);
+	assert_int_equal(requests_since(&before), 1);
+	write_token("s3cret-new");
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	assert_false(s.window->failed);
+	assert_int_equal(requests_since(&before), 2);
+	take_news(&s);
+	assert_true(was_said("401"));
+	assert_false(was_said("s3cret"));
+	end_sending(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +280,8 @@ int main(void)
 		                                begin, end_all),
 		cmocka_unit_test_setup_teardown(
 		        test_window_sender__what_was_stored_and_timed_out_is_sent_once_more, begin, end_all),
+		cmocka_unit_test_setup_teardown(test_window_sender__a_new_token_needs_no_reload, begin,
+		                                end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__so_for_408, begin, end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__a_limit_on_series_holds_up_nothing, begin,
 		                                end_all),
