@@ -12,13 +12,13 @@
 
 #include "profiler/config/config.h"
 #include "profiler/config/listen_address.h"
-#include "profiler/output/push_secret.h"
 #include "profiler/output/sink.h"
 #include "profiler/scrape/scrape_bytes.h"
 #include "profiler/scrape/scrape_metrics.h"
 #include "profiler/scrape/scrape_pages.h"
 #include "profiler/scrape/scrape_server.h"
 #include "profiler/scrape/scrape_sums.h"
+#include "profiler/scrape/scrape_token.h"
 #include "profiler/scrape/scrape_windows.h"
 
 struct scrape {
@@ -49,7 +49,7 @@ struct scrape_plan {
 	bool stays;
 	bool waits; /* for the present one to be closed */
 	char *listen, *service_name;
-	char *token; /* NULL: none */
+	struct scrape_token *token; /* NULL: none */
 	uint64_t clock_hz;
 	bool is_open;
 };
@@ -204,27 +204,28 @@ void scrape_plan_free(struct scrape_plan *plan)
 	if (!plan)
 		return;
 	scrape_server_free(plan->server);
-	push_secret_free(plan->token);
+	scrape_token_free(plan->token);
 	free(plan->listen);
 	free(plan->service_name);
 	free(plan);
 }
 
 /* *token is NULL where none is wanted. */
-static int read_token(const struct config *config, char **token, char *err, size_t err_len)
+static int read_token(const struct config *config, struct scrape_token **token, char *err, size_t err_len)
 {
 	*token = NULL;
 	if (!*config->scrape.bearer_token_file)
 		return 0;
-	return push_secret_read(config->scrape.bearer_token_file, token, err, err_len);
+	*token = scrape_token_new(config->scrape.bearer_token_file, err, err_len);
+	return *token ? 0 : -errno;
 }
 
 int scrape_check(const struct config *config, char *err, size_t err_len)
 {
-	char *token;
+	struct scrape_token *token;
 	int result = read_token(config, &token, err, err_len);
 
-	push_secret_free(token);
+	scrape_token_free(token);
 	if (!result && *config->scrape.listen)
 		result = scrape_server_check(config->scrape.listen, err, err_len);
 	return result;
@@ -295,13 +296,15 @@ static void exchange_text(char **a, char **b)
 	*b = text;
 }
 
-/* Whoever knows the old token would be answered if the new one were not set: then nobody is answered. 0 or -errno. */
+/* 0 or -errno. */
 static int adopt_server(struct scrape *scrape, struct scrape_plan *plan, char *err, size_t err_len)
 {
-	if (plan->stays && !scrape_server_set_token(scrape->server, plan->token))
+	if (plan->stays) {
+		scrape_server_set_token(scrape->server, plan->token);
 		return 0;
+	}
 	scrape_server_free(scrape->server);
-	if (plan->stays || plan->waits)
+	if (plan->waits)
 		plan->server = open_server(scrape, plan, err, err_len);
 	scrape->server = plan->server;
 	plan->server = NULL;

@@ -10,20 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "profiler/config/listen_address.h"
 #include "profiler/scrape/scrape_bytes.h"
+#include "profiler/scrape/scrape_token.h"
 #include "symbolizer/base/clock.h"
 
 #define SECOND_NS      1000000000ULL
 #define HEAD_BYTES     16384
 #define IDLE_SECONDS   10u
 #define BACKLOG        64
-#define BEARER         "Bearer "
 #define TEXT_TYPE      "text/plain; charset=utf-8"
 #define OF_CONNECTIONS (SCRAPE_CONNECTIONS + 4) /* libmicrohttpd may tell of one before its limit holds */
 
@@ -37,10 +36,10 @@ struct scrape_server {
 	struct MHD_Daemon *daemon;
 	struct scrape_handler handler;
 	char address[LISTEN_ADDRESS_MAX];
-	pthread_mutex_t lock; /* of what follows; held for a moment alone */
-	char *token;          /* NULL: nobody needs one */
-	uint64_t next_ns;     /* only in the server's thread: when the next connection is due */
-	atomic_bool stops;    /* of all threads */
+	pthread_mutex_t lock;       /* of what follows; held for a moment alone */
+	struct scrape_token *token; /* NULL: nobody needs one */
+	uint64_t next_ns;           /* only in the server's thread: when the next connection is due */
+	atomic_bool stops;          /* of all threads */
 	struct connection connection[OF_CONNECTIONS];
 };
 
@@ -139,52 +138,31 @@ void scrape_server_cut_slow(struct scrape_server *server)
 
 /* --- who may ask ------------------------------------------------------------------------------------------- */
 
-/* Takes a time that depends on the length of what is given alone. */
-static bool is_secret(const char *secret, const char *given)
-{
-	size_t length = strlen(secret), n = strlen(given), at = 0;
-	volatile unsigned char differs = length != n;
-
-	for (size_t i = 0; i < n; i++) {
-		differs |= (unsigned char)(given[i] ^ secret[at]);
-		at += at + 1 < length;
-	}
-	return !differs;
-}
-
+/* A file's disk may hang: nobody waits for the lock meanwhile. */
 static bool may_ask(struct scrape_server *server, struct MHD_Connection *connection)
 {
 	const char *given =
 	        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+	struct scrape_token *token;
 	bool may;
 
 	pthread_mutex_lock(&server->lock);
-	may = !server->token || (given && !strncasecmp(given, BEARER, strlen(BEARER)) &&
-	                         is_secret(server->token, given + strlen(BEARER)));
+	token = scrape_token_share(server->token);
 	pthread_mutex_unlock(&server->lock);
+	may = !token || scrape_token_is_in(token, given);
+	scrape_token_free(token);
 	return may;
 }
 
-static void wipe(char *token)
+void scrape_server_set_token(struct scrape_server *server, struct scrape_token *token)
 {
-	if (!token)
-		return;
-	explicit_bzero(token, strlen(token));
-	free(token);
-}
+	struct scrape_token *before;
 
-int scrape_server_set_token(struct scrape_server *server, const char *token)
-{
-	char *copy = token ? strdup(token) : NULL, *before;
-
-	if (token && !copy)
-		return -ENOMEM;
 	pthread_mutex_lock(&server->lock);
 	before = server->token;
-	server->token = copy;
+	server->token = scrape_token_share(token);
 	pthread_mutex_unlock(&server->lock);
-	wipe(before);
-	return 0;
+	scrape_token_free(before);
 }
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
@@ -396,7 +374,7 @@ static int begin(struct scrape_server *server, const char *listen)
 	return start(server, fd);
 }
 
-struct scrape_server *scrape_server_new(const char *listen, const char *token,
+struct scrape_server *scrape_server_new(const char *listen, struct scrape_token *token,
                                         const struct scrape_handler *handler, char *err, size_t err_len)
 {
 	struct scrape_server *server = calloc(1, sizeof(*server));
@@ -408,9 +386,8 @@ struct scrape_server *scrape_server_new(const char *listen, const char *token,
 	}
 	pthread_mutex_init(&server->lock, NULL);
 	server->handler = *handler;
-	result = scrape_server_set_token(server, token);
-	if (!result)
-		result = begin(server, listen);
+	scrape_server_set_token(server, token);
+	result = begin(server, listen);
 	if (!result)
 		return server;
 	explain(listen, -result, err, err_len);
@@ -439,7 +416,7 @@ void scrape_server_free(struct scrape_server *server)
 	atomic_store(&server->stops, true);
 	if (server->daemon)
 		MHD_stop_daemon(server->daemon);
-	wipe(server->token);
+	scrape_token_free(server->token);
 	pthread_mutex_destroy(&server->lock);
 	free(server);
 }

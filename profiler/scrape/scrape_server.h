@@ -29,6 +29,7 @@
 struct scrape_bytes;
 struct scrape_request;
 struct scrape_server;
+struct scrape_token;
 
 struct scrape_answer {
 	unsigned int status;
@@ -54,18 +55,18 @@ struct scrape_handler {
 };
 
 /*
- * `token`: whoever asks must have it, as Authorization: Bearer; NULL: nobody needs one. It is copied. NULL with errno set, and one
+ * `token`: whoever asks must have it, as Authorization: Bearer; NULL: nobody needs one. It is shared. NULL with errno set, and one
  * line in `err` that says what to do.
  */
-struct scrape_server *scrape_server_new(const char *listen, const char *token,
+struct scrape_server *scrape_server_new(const char *listen, struct scrape_token *token,
                                         const struct scrape_handler *handler, char *err, size_t err_len);
 /* Whether it could listen there, without doing so. 0 or -errno with the line that scrape_server_new() would write. */
 int scrape_server_check(const char *listen, char *err, size_t err_len);
 /* Takes NULL. */
 void scrape_server_free(struct scrape_server *server);
 
-/* 0 or -ENOMEM, and nothing was changed. */
-int scrape_server_set_token(struct scrape_server *server, const char *token);
+/* Any thread. */
+void scrape_server_set_token(struct scrape_server *server, struct scrape_token *token);
 
 /* Ends the connections that take longer than they may. */
 void scrape_server_cut_slow(struct scrape_server *server);

@@ -210,6 +210,29 @@ static void test_scrape__token(void **state)
 	scrape_free(scrape);
 }
 
+/* As Kubernetes and Vault do, without a reload. */
+static void test_scrape__a_new_token_needs_no_reload(void **state)
+{
+	char path[] = "/tmp/stallprof-token-XXXXXX", err[512] = "";
+	struct scrape *scrape = scrape_new();
+
+	(void)state;
+	close(mkstemp(path));
+	write_token(path, "first");
+	assert_int_equal(configure(scrape, "127.0.0.1:0", path, err), 0);
+	write_token(path, "second");
+	usleep(1100000);
+	assert_int_equal(ask(scrape_address(scrape), "GET", "/", "Authorization: Bearer first\r\n"), 401);
+	assert_int_equal(ask(scrape_address(scrape), "GET", "/", "Authorization: Bearer second\r\n"), 200);
+	write_token(path, "third");
+	assert_int_equal(ask(scrape_address(scrape), "GET", "/", "Authorization: Bearer third\r\n"), 401);
+	unlink(path);
+	usleep(1100000);
+	assert_int_equal(ask(scrape_address(scrape), "GET", "/", "Authorization: Bearer second\r\n"), 200);
+	assert_int_equal(ask(scrape_address(scrape), "GET", "/", ""), 401);
+	scrape_free(scrape);
+}
+
 static int check(const char *listen, char err[512])
 {
 	struct config *config = config_with(listen, "");
@@ -409,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scrape__pages),
 		cmocka_unit_test(test_scrape__token),
+		cmocka_unit_test(test_scrape__a_new_token_needs_no_reload),
 		cmocka_unit_test(test_scrape__addresses_are_checked),
 		cmocka_unit_test(test_scrape__addresses),
 		cmocka_unit_test(test_scrape__another_address_of_the_same_port),
