@@ -432,6 +432,9 @@ struct sink_counts sink_counts_all(const struct sink *sink)
 	for (; sink; sink = sink->older) {
 		all = sink_counts_sum(&all, &sink->now.counts);
 		all = sink_counts_sum(&all, &sink->before);
+		all.keeping_fails |= sink->now.counts.keeping_fails;
+		all.pushing_fails |= sink->now.counts.pushing_fails;
+		all.waiting += sink_waiting(sink);
 	}
 	return all;
 }

@@ -128,11 +128,12 @@ struct sink_counts {
 	uint64_t not_spooled;          /* windows that had to wait, and could not be put there */
 	bool keeping_fails;            /* the last window was not kept */
 	bool pushing_fails; /* the last try failed; at the end: and not all that was left is in the spool */
+	uint64_t waiting;   /* windows still to be delivered; of sink_counts_all() alone */
 };
 struct sink_counts sink_counts(const struct sink *sink);
 /* Whether keeping or pushing fails, or a sink that it has taken over has lost what waited in it. */
 bool sink_fails(const struct sink *sink);
-/* The same, including the sinks that it has taken over. */
+/* The same, including the sinks that it has taken over; a flag is set if any has it. */
 struct sink_counts sink_counts_all(const struct sink *sink);
 /* The sum of both; the flags are those of `a`. */
 struct sink_counts sink_counts_sum(const struct sink_counts *a, const struct sink_counts *b);

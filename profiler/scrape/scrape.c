@@ -128,7 +128,8 @@ void scrape_take(void *ctx, const struct profile *profile)
 static bool counts_differ(const struct sink_counts *a, const struct sink_counts *b)
 {
 	return a->kept != b->kept || a->not_kept != b->not_kept || a->pushed != b->pushed ||
-	       a->not_pushed != b->not_pushed || a->set_aside != b->set_aside;
+	       a->not_pushed != b->not_pushed || a->set_aside != b->set_aside ||
+	       a->pushing_fails != b->pushing_fails || a->waiting != b->waiting;
 }
 
 /* With `adding` held. */

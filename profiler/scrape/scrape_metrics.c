@@ -143,6 +143,12 @@ static void write_count(FILE *out, const char *name, const char *help, uint64_t 
 	scrape_text_number(out, name, NULL, 0, count);
 }
 
+static void write_gauge(FILE *out, const char *name, const char *help, uint64_t value)
+{
+	scrape_text_metric(out, name, "gauge", help);
+	scrape_text_number(out, name, NULL, 0, value);
+}
+
 /* `last` is the newest window's: when the clock was set back, it is not the latest one. NULL: there is none. */
 static void write_windows(FILE *out, const struct stamp *stamp, const struct stamp *last,
                           const struct scrape_facts *facts)
@@ -170,6 +176,11 @@ static void write_windows(FILE *out, const struct stamp *stamp, const struct sta
 	            "Windows that were not pushed, or not all of them.", counts->not_pushed);
 	write_count(out, "stallprof_windows_set_aside_total",
 	            "Those of them that the server fails at, though it takes others.", counts->set_aside);
+	write_gauge(out, "stallprof_pushing_fails",
+	            "1: the last try to push failed, or a part of the window was refused; 0: it did not.",
+	            counts->pushing_fails);
+	write_gauge(out, "stallprof_windows_waiting", "Windows that are still to be pushed or written.",
+	            counts->waiting);
 	write_count(out, "stallprof_windows_not_scraped_total",
 	            "Windows that are not, or not all, in these metrics and in /debug/pprof/, as they had no "
 	            "room.",

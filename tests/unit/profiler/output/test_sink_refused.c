@@ -146,8 +146,11 @@ static void test_sink_refused__a_server_that_is_down_loses_none(void **state)
 	server.requests = 0;
 	UNTIL(sink, server.requests >= 12);
 	assert_int_equal(in_spool(), 3);
+	assert_true(sink_counts_all(sink).pushing_fails);
+	assert_int_equal(sink_counts_all(sink).waiting, 3);
 	server.status = 200;
 	UNTIL(sink, in_spool() == 0);
+	UNTIL(sink, !sink_counts_all(sink).pushing_fails && !sink_counts_all(sink).waiting);
 	assert_int_equal(sink_counts(sink).set_aside + sink_counts(sink).not_pushed, 0);
 	assert_int_equal(end(sink, 1000 * SECOND), 0);
 	/* It may have come back between the tries of the first and of the next one. */

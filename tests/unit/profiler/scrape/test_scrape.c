@@ -164,6 +164,14 @@ static void test_scrape__pages(void **state)
 	scrape_poll(scrape, &(const struct sink_counts){ .not_pushed = 3 });
 	assert_int_equal(get(scrape, "/metrics"), 200);
 	expect_text("\nstallprof_windows_not_scraped_total 1\n");
+	scrape_poll(scrape, &(const struct sink_counts){ .not_pushed = 3, .pushing_fails = true });
+	assert_int_equal(get(scrape, "/metrics"), 200);
+	expect_text("\n# TYPE stallprof_pushing_fails gauge\nstallprof_pushing_fails 1\n");
+	expect_text("\nstallprof_windows_waiting 0\n");
+	scrape_poll(scrape, &(const struct sink_counts){ .not_pushed = 3, .waiting = 5 });
+	assert_int_equal(get(scrape, "/metrics"), 200);
+	expect_text("\nstallprof_pushing_fails 0\n");
+	expect_text("\n# TYPE stallprof_windows_waiting gauge\nstallprof_windows_waiting 5\n");
 	scrape_stop(scrape);
 	assert_null(scrape_address(scrape));
 	scrape_free(scrape);
