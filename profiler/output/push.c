@@ -22,6 +22,7 @@
 #define TENANT_MAX      150 /* the server's own limit */
 #define CONNECT_TIMEOUT 5000L
 #define POLL_MS         1000
+#define LIFETIME        300L /* of a connection, in seconds */
 
 struct push_client {
 	CURLM *multi; /* of the one transfer, as that can be woken up */
@@ -30,8 +31,10 @@ struct push_client {
 	struct curl_slist *headers;
 	char *url; /* with the API's path */
 	struct push_credentials credentials;
-	size_t request_len;
-	bool begun; /* the request */
+	const uint8_t *request;
+	size_t request_len, read_len; /* so much of it libcurl has read */
+	bool reconnects;              /* for the next one */
+	bool begun;                   /* the request */
 	size_t body_len;
 	char body[PUSH_BODY_MAX]; /* of the last answer */
 	char curl_error[CURL_ERROR_SIZE];
@@ -59,6 +62,22 @@ static size_t take_body(char *data, size_t size, size_t n, void *arg)
 
 	memcpy(client->body + client->body_len, data, kept);
 	client->body_len += kept;
+	return len;
+}
+
+/*
+ * Gives libcurl the request, which it can't rewind. For libcurl sends a request again by itself where a connection that was used before
+ * ends without a byte of an answer, and a server that stored it would store it once more; now such a request fails.
+ */
+static size_t give_request(char *into, size_t size, size_t n, void *arg)
+{
+	struct push_client *client = arg;
+	size_t room = size * n, left = client->request_len - client->read_len;
+	size_t len = left < room ? left : room;
+
+	if (len)
+		memcpy(into, client->request + client->read_len, len);
+	client->read_len += len;
 	return len;
 }
 
@@ -143,12 +162,18 @@ static int make_handle(struct push_client *client, long timeout_ms, char *err, s
 	SET(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms < CONNECT_TIMEOUT ? timeout_ms : CONNECT_TIMEOUT);
 	SET(CURLOPT_TIMEOUT_MS, timeout_ms);
 	SET(CURLOPT_TCP_KEEPALIVE, 1L);
+	SET(CURLOPT_MAXLIFETIME_CONN, LIFETIME);
+	SET(CURLOPT_READFUNCTION, give_request);
+	SET(CURLOPT_READDATA, client);
 	SET(CURLOPT_WRITEFUNCTION, take_body);
 	SET(CURLOPT_WRITEDATA, client);
 	SET(CURLOPT_ERRORBUFFER, client->curl_error);
 	SET(CURLOPT_QUICK_EXIT, 1L); /* do not wait for a name that is being looked up */
 #undef SET
 	free(direct);
+	/* Of an older one nothing is wanted. */
+	if (!code && curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, 1L))
+		code = CURLE_OUT_OF_MEMORY;
 	code = code ? code : push_credentials_set(&client->credentials, curl);
 	if (!code)
 		return 0;
@@ -250,7 +275,7 @@ static int failed_as(const struct push_client *client, CURLcode code)
 		                       code == CURLE_RECV_ERROR
 		               ? -ETIMEDOUT
 		               : -EAGAIN;
-	if (push_client_sent_all(client))
+	if (code == CURLE_SEND_FAIL_REWIND || push_client_sent_all(client))
 		return -ETIMEDOUT;
 	return !curl_easy_getinfo(client->curl, CURLINFO_SIZE_UPLOAD_T, &sent) && sent > 0 ? -EREMOTEIO
 	                                                                                   : -EAGAIN;
@@ -262,6 +287,8 @@ static int transport_error(struct push_client *client, CURLcode code, char *err,
 	int untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
 
 	push_answer_leave_time_out(client->curl_error);
+	if (code == CURLE_SEND_FAIL_REWIND)
+		words = "the connection ended";
 	if (code == CURLE_OUT_OF_MEMORY) {
 		snprintf(err, err_len, "push to %s: out of memory", client->url);
 		return failed_as(client, code) == -ETIMEDOUT ? -ETIMEDOUT : -ENOMEM;
@@ -302,14 +329,18 @@ static int post_once(struct push_client *client, const uint8_t *packed, size_t l
 	long status = 0;
 	CURLcode code;
 
+	client->request = packed;
 	client->request_len = len;
+	client->read_len = 0;
 	client->begun = false;
 	client->body_len = 0;
 	client->curl_error[0] = '\0';
 	code = curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
-	code = code ? code : curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, packed);
+	code = code ? code
+	            : curl_easy_setopt(client->curl, CURLOPT_FRESH_CONNECT, client->reconnects ? 1L : 0L);
+	client->reconnects = false;
 	code = code ? code : perform(client);
-	curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, NULL);
+	client->request = NULL;
 	if (code && atomic_load(&client->stopped)) {
 		snprintf(err, err_len, "push to %s: given up before there was an answer", client->url);
 		return -ECANCELED;
@@ -362,6 +393,11 @@ int push_client_ask(struct push_client *client, char *err, size_t err_len)
 	if (rc == -EREMOTEIO)
 		return -EAGAIN;
 	return rc == -EAGAIN || rc == -ETIMEDOUT || rc == -ECANCELED || rc == -ENOMEM ? rc : 0;
+}
+
+void push_client_reconnect(struct push_client *client)
+{
+	client->reconnects = true;
 }
 
 void push_client_stop(struct push_client *client)

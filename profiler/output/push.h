@@ -15,7 +15,8 @@
  * http and https are refused; the environment's proxies (https_proxy, no_proxy) are honoured as curl
  * does, but for localhost.
  *
- * A client keeps its connection open between requests. It may be used by one thread at a time, but for
+ * A client keeps its connection open between requests, for five minutes at most, as the name may lead elsewhere by then. Nothing is sent
+ * twice by one call, but for new credentials (-EPERM). It may be used by one thread at a time, but for
  * push_client_stop(); several clients may live side by side.
  */
 #ifndef STALLPROF_PROFILER_PUSH_H
@@ -85,6 +86,9 @@ int push_client_ask(struct push_client *client, char *err, size_t err_len);
 
 /* Whether the last request had been sent to its end, so that a server that did not answer may have stored it. */
 bool push_client_sent_all(const struct push_client *client);
+
+/* The next request gets a connection of its own, which those after it go on with: one that was idle may just be ending. */
+void push_client_reconnect(struct push_client *client);
 
 /* Makes a call of the above that is waiting, and all later ones, return -ECANCELED at once. Any thread may call
  * it. */

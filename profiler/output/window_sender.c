@@ -175,6 +175,7 @@ enum window_sent window_sender_send(struct window_sender *sender, struct push_wi
 {
 	bool any_taken = false;
 
+	push_client_reconnect(sender->client);
 	while (window->at < window->n) {
 		int result = send_request(sender, window);
 

@@ -72,7 +72,7 @@ static struct {
 	struct MHD_Daemon *daemon;
 	uint16_t port;
 	char url[64];
-	atomic_uint status, requests, taken, refuse_from, hangs, waits;
+	atomic_uint connections, status, requests, taken, refuse_from, hangs, waits;
 	atomic_uint poison, poisoned; /* how often */
 	unsigned int poison_as;
 	const char *words;
@@ -160,6 +160,13 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	return result;
 }
 
+static void count_connection(void *unused, struct MHD_Connection *connection, void **context,
+                             enum MHD_ConnectionNotificationCode what)
+{
+	(void)unused, (void)connection, (void)context;
+	server.connections += what == MHD_CONNECTION_NOTIFY_STARTED;
+}
+
 static char folder[64], spool[96];
 static char token_file[96]; /* "": none */
 
@@ -171,7 +178,8 @@ static __attribute__((unused)) void start_server(uint16_t port)
 		                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
 	server.daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, NULL,
-	                                 MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_END);
+	                                 MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_NOTIFY_CONNECTION,
+	                                 count_connection, NULL, MHD_OPTION_END);
 	assert_non_null(server.daemon);
 }
 
@@ -188,7 +196,7 @@ static __attribute__((unused)) int begin(void **state)
 	said[0] = '\0';
 	memset(server.jobs, 0, sizeof(server.jobs));
 	server.status = 503;
-	server.requests = server.taken = server.hangs = server.waits = 0;
+	server.connections = server.requests = server.taken = server.hangs = server.waits = 0;
 	server.refuse_from = 1000000;
 	server.poison = server.poisoned = 0;
 	server.poison_as = 500;

@@ -269,6 +269,28 @@ static void test_window_sender__a_new_token_needs_no_reload(void **state)
 	end_sending(&s);
 }
 
+/* So that it goes where the server's name leads by then, and not over a connection that is just ending. */
+static void test_window_sender__each_window_has_a_connection_of_its_own(void **state)
+{
+	static const char *const bodies[] = { "one", "two", "three" };
+	struct sending s = begin_to_send(bodies, 3);
+
+	(void)state;
+	server.status = 200;
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	assert_int_equal(server.taken, 3);
+	assert_int_equal(server.connections, 1);
+	push_window_free(s.window);
+	s.window = spool_window("job-a", bodies, 3);
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	assert_int_equal(server.taken, 6);
+	assert_int_equal(server.connections, 2);
+	pause_ms(200);
+	assert_int_equal(
+	        MHD_get_daemon_info(server.daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)->num_connections, 1);
+	end_sending(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +304,8 @@ int main(void)
 		        test_window_sender__what_was_stored_and_timed_out_is_sent_once_more, begin, end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__a_new_token_needs_no_reload, begin,
 		                                end_all),
+		cmocka_unit_test_setup_teardown(test_window_sender__each_window_has_a_connection_of_its_own,
+		                                begin, end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__so_for_408, begin, end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__a_limit_on_series_holds_up_nothing, begin,
 		                                end_all),
