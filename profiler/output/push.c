@@ -324,6 +324,17 @@ static CURLcode perform(struct push_client *client)
 	return code;
 }
 
+/* It may repeat a secret in any header. */
+static int check_type(struct push_client *client, char *err, size_t err_len)
+{
+	const char *type = NULL;
+
+	curl_easy_getinfo(client->curl, CURLINFO_CONTENT_TYPE, &type);
+	snprintf(client->body, sizeof(client->body), "%s", type ? type : "");
+	push_secret_mask(client->credentials.secret, client->body, strlen(client->body));
+	return push_answer_check_type(client->body, client->url, err, err_len);
+}
+
 static int post_once(struct push_client *client, const uint8_t *packed, size_t len, char *err, size_t err_len)
 {
 	long status = 0;
@@ -349,7 +360,7 @@ static int post_once(struct push_client *client, const uint8_t *packed, size_t l
 		return transport_error(client, code, err, err_len);
 	curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status == 200)
-		return 0;
+		return check_type(client, err, err_len);
 	push_secret_mask(client->credentials.secret, client->body, client->body_len);
 	return push_answer_judge(status, client->body, client->body_len, client->url, err, err_len);
 }

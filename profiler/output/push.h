@@ -65,7 +65,7 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * -ECANCELED	push_client_stop(); the server may have it if push_client_sent_all()
  * -EPERM	401, 403, also with what the secret's file holds by now, which is read again then; or a certificate that can't
  *		be verified
- * -ENOENT	no Pyroscope at this URL: 404, 405, a redirect, …
+ * -ENOENT	no Pyroscope at this URL: 404, 405, a redirect, 200 for something else, …
  * -EDQUOT	429 for want of room for another series, which other requests may not need. What it holds of series that the server
  *		has already may be stored
  * -EMSGSIZE	413: too large

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* What is left of a body to read, and of the output to write. */
 struct text_copy {
@@ -244,6 +245,20 @@ int push_answer_judge(long status, const char *body, size_t len, const char *url
 	snprintf(err, err_len, "push to %s: HTTP %ld%s%s (%s)", url, status, words[0] ? ": " : "", words,
 	         advice->what_to_do);
 	return advice->error;
+}
+
+int push_answer_check_type(const char *type, const char *url, char *err, size_t err_len)
+{
+	static const char wanted[] = "application/proto"; /* which the request has */
+	char shown[64];
+
+	if (!strncasecmp(type, wanted, strlen(wanted)))
+		return 0;
+	push_answer_words(type, strcspn(type, ";"), shown, sizeof(shown));
+	snprintf(err, err_len,
+	         "push to %s: something other than Pyroscope answered: HTTP 200 (%s): check push.url", url,
+	         shown[0] ? shown : "no Content-Type");
+	return -ENOENT;
 }
 
 void push_answer_leave_time_out(char *words)

@@ -17,6 +17,12 @@
 int push_answer_judge(long status, const char *body, size_t len, const char *url, char *err, size_t err_len);
 
 /*
+ * Whether it was Pyroscope that answered 200: 0, or -ENOENT with one line in `err`. Sign-in pages and proxies' own pages are answered so,
+ * too, but have another Content-Type ("": none).
+ */
+int push_answer_check_type(const char *type, const char *url, char *err, size_t err_len);
+
+/*
  * Copies the server's own words from an answer's body to `out`, on one line, printable, and cut to its size. The
  * "message" of a Connect error, else the body's first line unless it is markup. "" when there are none.
  */

@@ -2,7 +2,7 @@
  * Sends windows to a Pyroscope server: a thread sends them in order, from a queue in which they wait while the
  * server can't be reached, fails or is overloaded. Each is tried again, after 1 s, then 2 s, up to a minute, until
  * it is taken or dropped for a newer one. What a server refuses for good is not sent again;
- * what it refuses for the credentials (401, 403) or the place (404, a redirect) waits as well, as these can be put right: a file of a secret, which is read
+ * what it refuses for the credentials (401, 403) or the place (404, a redirect, a page of something else) waits as well, as these can be put right: a file of a secret, which is read
  * again then, at any time; else the configuration.
  * A limit on bytes (429) passes by itself, and all wait for that; one on series does not, so what is refused for that is given up at
  * once: to send it again would store what it has of known series again, and hold up what has no new one.

@@ -61,6 +61,7 @@ class Receiver:
                 refused = refuses(body)
                 (receiver.refused if refused else receiver.bodies).append(body)
                 self.send_response(500 if refused else 200)
+                self.send_header("Content-Type", "application/proto")
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 

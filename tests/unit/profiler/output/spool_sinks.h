@@ -78,6 +78,7 @@ static struct {
 	const char *words;
 	atomic_uint stored_as; /* what a request that was taken is answered with */
 	struct request first;
+	const char *type;  /* of the answers */
 	const char *token; /* as the header has it */
 	const char *place; /* the URL's path begins with it */
 	char jobs[256];    /* one letter a request that was taken */
@@ -155,6 +156,7 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	if (status == 400)
 		snprintf(answer, sizeof(answer), "request %u is refused", server.requests);
 	response = MHD_create_response_from_buffer(strlen(answer), answer, MHD_RESPMEM_MUST_COPY);
+	MHD_add_response_header(response, "Content-Type", server.type);
 	result = MHD_queue_response(connection, status, response);
 	MHD_destroy_response(response);
 	return result;
@@ -203,6 +205,7 @@ static __attribute__((unused)) int begin(void **state)
 	server.words = "";
 	server.stored_as = 200;
 	server.first.len = 0;
+	server.type = "application/proto";
 	server.token = server.place = NULL;
 	token_file[0] = '\0';
 	start_server(0);

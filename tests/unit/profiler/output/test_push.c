@@ -49,6 +49,7 @@ static enum MHD_Result answer(struct MHD_Connection *connection)
 	        strlen(server.answer), (void *)server.answer, MHD_RESPMEM_PERSISTENT);
 	enum MHD_Result result;
 
+	MHD_add_response_header(response, "Content-Type", "application/proto");
 	if (server.location)
 		MHD_add_response_header(response, "Location", server.location);
 	result = MHD_queue_response(connection, server.status, response);

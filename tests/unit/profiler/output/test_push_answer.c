@@ -89,6 +89,31 @@ static void test_push_answer__tells_limits_apart(void **state)
 	                 -EREMOTEIO);
 }
 
+/* A sign-in page, for instance. */
+static void test_push_answer__not_every_200_is_pyroscopes(void **state)
+{
+	static const struct {
+		const char *type, *shown;
+	} table[] = {
+		{ "application/proto", NULL },
+		{ "Application/Proto; charset=utf-8", NULL },
+		{ "text/html; charset=utf-8", "HTTP 200 (text/html): check push.url" },
+		{ "application/json", "HTTP 200 (application/json): check push.url" },
+		{ "text/\x1b[31m", "HTTP 200 (text/ [31m): check push.url" },
+		{ "", "HTTP 200 (no Content-Type): check push.url" },
+	};
+	char err[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		int result = push_answer_check_type(table[i].type, "http://host/", err, sizeof(err));
+
+		assert_int_equal(result, table[i].shown ? -ENOENT : 0);
+		if (table[i].shown && !strstr(err, table[i].shown))
+			fail_msg("%s", err);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,6 +121,7 @@ int main(void)
 		cmocka_unit_test(test_push_answer__cuts_words_to_their_room),
 		cmocka_unit_test(test_push_answer__fits_any_room),
 		cmocka_unit_test(test_push_answer__tells_limits_apart),
+		cmocka_unit_test(test_push_answer__not_every_200_is_pyroscopes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

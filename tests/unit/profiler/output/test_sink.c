@@ -131,13 +131,13 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 
 	(void)unused, (void)url, (void)method, (void)version, (void)data;
 	if (!*state || *len) {
-		*state = &server;
-		*len = 0;
+		*len = 0, *state = &server;
 		return MHD_YES;
 	}
 	server.requests++;
 	server.taken += server.status == 200;
 	response = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	MHD_add_response_header(response, "Content-Type", "application/proto");
 	result = MHD_queue_response(connection, server.status, response);
 	MHD_destroy_response(response);
 	return result;

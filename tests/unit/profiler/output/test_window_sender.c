@@ -291,6 +291,28 @@ static void test_window_sender__each_window_has_a_connection_of_its_own(void **s
 	end_sending(&s);
 }
 
+/* A sign-in page, which repeats the token. */
+static void test_window_sender__waits_while_something_else_answers(void **state)
+{
+	static const char *const bodies[] = { "one" };
+	struct sending s;
+
+	(void)state;
+	write_token("s3cret");
+	s = begin_to_send(bodies, 1);
+	server.status = 200;
+	server.type = "text/s3cret";
+	send_again_and_again(&s, 10, WINDOW_LATER);
+	take_news(&s);
+	assert_true(
+	        was_said("something other than Pyroscope answered: HTTP 200 (text/******): check push.url"));
+	assert_int_equal(lines(), 1);
+	server.type = "application/proto";
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	assert_false(s.window->failed);
+	end_sending(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +328,8 @@ int main(void)
 		                                end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__each_window_has_a_connection_of_its_own,
 		                                begin, end_all),
+		cmocka_unit_test_setup_teardown(test_window_sender__waits_while_something_else_answers, begin,
+		                                end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__so_for_408, begin, end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__a_limit_on_series_holds_up_nothing, begin,
 		                                end_all),
