@@ -126,8 +126,8 @@ class Rig:
                                    capture_output=True, check=False).stdout.split()
         done = subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I" + ROOT,
                                "-o", os.path.join(folder, "push_file"), os.path.join(HERE, "push_file.c"),
-                               os.path.join(self.build, "libprofiler.a")] + libraries, text=True,
-                              capture_output=True, check=False)
+                               os.path.join(self.build, "libprofiler.a"), os.path.join(self.build, "libpprof.a")] + libraries,
+                              text=True, capture_output=True, check=False)
         return self.tap.check(done.returncode == 0, "push_file builds", done.stderr)
 
     def program(self, name):
