@@ -30,7 +30,6 @@ static int begin(void **state)
 {
 	(void)state;
 	stats = (struct symbolizer_stats){ 0 };
-	env.strings = intern_new((size_t)1 << 20);
 	cache = object_cache_new(&env);
 	return 0;
 }
@@ -39,7 +38,6 @@ static int end(void **state)
 {
 	(void)state;
 	object_cache_free(cache);
-	intern_free(env.strings);
 	return 0;
 }
 
