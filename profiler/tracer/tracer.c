@@ -17,6 +17,7 @@
 #include "profiler/tracer/host_has.h"
 #include "profiler/tracer/kernel_places.h"
 #include "profiler/tracer/ledger_maps.h"
+#include "profiler/tracer/map_room.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/tracer/tag_folders.h"
 #include "profiler/tracer/task_walk.h"
@@ -28,7 +29,6 @@
 #define BUFFERS_DEFAULT      256
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
-#define LRU_LOT              128 /* elements that each CPU sets aside of a table that forgets */
 #define TAG_IDS              16384
 #define GPU_JOBS             8192
 
@@ -92,8 +92,6 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 		tag_folders_prepare(opts->tag_files, opts->n_tag_files, bpf);
 	if (knobs->places->ai_tags || opts->btf_path)
 		bpf_map__set_max_entries(bpf->maps.tag_ids, TAG_IDS);
-	bpf_map__set_max_entries(bpf->maps.dirty_files, bpf_map__max_entries(bpf->maps.dirty_files) +
-	                                                        LRU_LOT * libbpf_num_possible_cpus());
 	if (host_has_module("drm")) {
 		bpf_map__set_max_entries(bpf->maps.gpu_jobs, GPU_JOBS);
 		bpf_map__set_max_entries(bpf->maps.gpu_waiters, GPU_JOBS);
@@ -105,6 +103,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf_map__set_max_entries(bpf->maps.stack_buffers, buffers + libbpf_num_possible_cpus() + 1);
 	bpf_map__set_max_entries(bpf->maps.free_buffers, buffers);
 	bpf_map__set_max_entries(bpf->maps.events, opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT);
+	map_room_for_cpus(bpf->obj, (unsigned int)libbpf_num_possible_cpus());
 }
 
 static int fill_buffers(struct tracer *tracer)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <bpf/libbpf.h>
 #include <mntent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,9 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bpf/stallprof.skel.h"
 #include "symbolizer/base/clock.h"
 #include "symbolizer/base/process_stat.h"
 #include "profiler/format/stamp.h"
+#include "profiler/tracer/map_room.h"
 #include "profiler/tracer/tracer_state.h"
 #include "tests/unit/need_root.h"
 
@@ -59,6 +62,8 @@ static void test_tracer__from_begin_to_end(void **state)
 		fail_msg("%s", err);
 	assert_false(tracer_attached(tracer));
 	assert_true(tracer_fd(tracer) >= 0 && tracer_python_fd(tracer) >= 0);
+	assert_int_equal(bpf_map__max_entries(tracer->bpf->maps.works),
+	                 8192 + MAP_ROOM_LRU_LOT * libbpf_num_possible_cpus());
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(tracer_attach(tracer, err, sizeof(err)), 0);
 		assert_true(tracer_attached(tracer));
