@@ -351,3 +351,36 @@ int BPF_PROG(on_queue_entered)
 		scope_leave(t, ABI_CAUSE_BLOCK_IO);
 	return 0;
 }
+
+/* The cgroup has had its share of the disk: io.latency's waiters are woken by a completion, of whosever request, io.cost's by a timer. */
+ALWAYS void bio_held_back(const void *ctx, struct bio *bio)
+{
+	struct thread *t = thread_find(bpf_get_current_task_btf());
+
+	if (t)
+		scope_enter(t, ctx, ABI_CAUSE_THROTTLE, disk_dev_at(BPF_CORE_READ(bio, bi_bdev, bd_disk)));
+}
+
+/* Before the thread goes on to user space it waits for what its requests have been ahead of their turn (a file system's metadata, swap): the
+ * disk's. NULL: it owes nothing. */
+ALWAYS struct gendisk *disk_owed(struct task_struct *current)
+{
+	struct task_struct___before_6_3 *old = (void *)current;
+
+	if (HAS_FIELD(current, throttle_disk))
+		return BPF_CORE_READ(current, throttle_disk);
+	return HAS_FIELD(old, throttle_queue) ? BPF_CORE_READ(old, throttle_queue, disk) : NULL;
+}
+
+ALWAYS void turn_begins(const void *ctx)
+{
+	struct gendisk *disk = disk_owed(bpf_get_current_task_btf());
+
+	if (disk)
+		scope_begin(ctx, ABI_CAUSE_THROTTLE, disk_dev_at(disk));
+}
+
+ON_CALL(io_owed, blkcg_maybe_throttle_current, turn_begins(ctx), scope_end(ABI_CAUSE_THROTTLE))
+ON_CALL(io_latency, blkcg_iolatency_throttle, bio_held_back(ctx, (struct bio *)ctx[1]),
+        scope_end(ABI_CAUSE_THROTTLE))
+ON_CALL(io_cost, ioc_rqos_throttle, bio_held_back(ctx, (struct bio *)ctx[1]), scope_end(ABI_CAUSE_THROTTLE))

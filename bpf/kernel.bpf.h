@@ -221,6 +221,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct thread_struct thread;
 	struct css_set *cgroups;
+	struct gendisk *throttle_disk; /* since 6.3; absent without CONFIG_BLK_CGROUP */
 	struct files_struct *files;
 	struct bpf_local_storage *bpf_storage;
 	struct nsproxy *nsproxy;
@@ -251,6 +252,10 @@ struct blk_mq_tag_set;
 struct request_queue {
 	struct gendisk *disk; /* in the request queue since 5.15 */
 	struct blk_mq_tag_set *tag_set;
+};
+
+struct task_struct___before_6_3 {
+	struct request_queue *throttle_queue;
 };
 
 struct blkcg; /* begins with its cgroup_subsys_state */

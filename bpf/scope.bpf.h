@@ -1,5 +1,5 @@
 /* Scopes: what a thread is inside of, by hooks on the same thread, for waits that no request ends (a GPU's fence, a call of a driver's
- * library, a DMA map, a server's answer).
+ * library, a DMA map, a server's answer), or somebody else's (a cgroup's turn).
  *
  *   scope_begin(ctx, cause, dev)   at the hook in front
  *   scope_end(cause)               at the hook behind
@@ -17,13 +17,13 @@
 /* Those of functions in which a thread mostly does not wait: what it does on the CPU meanwhile, such as copying from the page cache, is its
  * own work. */
 #define SCOPES_OF_WAITS                                                                                      \
-	(1u << ABI_CAUSE_BLOCK_IO | 1u << ABI_CAUSE_TAG_WAIT | 1u << ABI_CAUSE_NVME_RESET |                  \
-	 1u << ABI_CAUSE_NFS_READ | 1u << ABI_CAUSE_NFS_WRITE)
+	(1u << ABI_CAUSE_BLOCK_IO | 1u << ABI_CAUSE_THROTTLE | 1u << ABI_CAUSE_TAG_WAIT |                    \
+	 1u << ABI_CAUSE_NVME_RESET | 1u << ABI_CAUSE_NFS_READ | 1u << ABI_CAUSE_NFS_WRITE)
 
 /* Those in which the kernel sleeps uninterruptibly, if at all. */
 #define SCOPES_UNINTERRUPTIBLE                                                                               \
-	(1u << ABI_CAUSE_BLOCK_IO | 1u << ABI_CAUSE_TAG_WAIT | 1u << ABI_CAUSE_NVME_RESET |                  \
-	 1u << ABI_CAUSE_DMA_MAP)
+	(1u << ABI_CAUSE_BLOCK_IO | 1u << ABI_CAUSE_THROTTLE | 1u << ABI_CAUSE_TAG_WAIT |                    \
+	 1u << ABI_CAUSE_NVME_RESET | 1u << ABI_CAUSE_DMA_MAP)
 
 /* The highest bit that is set, of one at least. Without a loop, each of whose rounds the verifier would go on with by itself. */
 VERIFIED_ONCE int highest_bit(u32 bits)

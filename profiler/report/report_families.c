@@ -51,10 +51,9 @@ static const struct cause causes[] = {
 	{ "throttle",
 	  FAMILY_DISK,
 	  false,
-	  "held back by a limit on the cgroup's disk use (blk-throttle)",
-	  { "Raise the limit of the job's cgroup (io.max; blkio.throttle.* of cgroup v1), or spread the "
-	    "reads and writes "
-	    "over time.",
+	  "held back by a limit on the cgroup's disk use (io.max, io.latency, io.cost)",
+	  { "Raise the limit of the job's cgroup (io.max, io.weight; blkio.throttle.* of cgroup v1), or the "
+	    "io.latency of others, or spread the reads and writes over time.",
 	    NULL } },
 	{ "tag_wait",
 	  FAMILY_DISK,
