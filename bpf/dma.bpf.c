@@ -3,7 +3,8 @@
  *   a mapping call begins      its begin is noted: of a thread with a tag in its storage, else on this CPU
  *   … ends                     if it was slow, its time on the CPU goes to the ledger, with a sample
  *
- * The request that a call is for bears it, too (bpf/dma.bpf.h).
+ * The request that a call is for bears it, too (bpf/dma.bpf.h). A host's packets are mapped by the same functions, and far more often: of
+ * calls that are neither for a request nor by a thread with a tag nothing is noted, nor of those for a packet that a thread with a tag sends.
  */
 #include "bpf/dma.bpf.h"
 #include "bpf/issued.bpf.h"
@@ -51,25 +52,40 @@ ALWAYS u64 oncpu_clock(const struct thread *t, u64 now)
 	return t->exec_mark - t->in_ns + now;
 }
 
+/* Of a preemption count: soft interrupts are switched off. */
+#define SOFT_INTERRUPTS_OFF 0xfe00
+
+/* The begin of a call for the request that `prepared` has (NULL: none), which no thread with a tag is in. */
+ALWAYS void mapping_here_begins(struct task_struct *current, u64 frame, u32 depth,
+                                const struct prepared *prepared)
+{
+	struct mapping_here *here = prepared && prepared->depth == depth ? mapping_here(depth) : NULL;
+
+	if (!here)
+		return;
+	here->call.frame = frame;
+	here->call.begin_ns = bpf_ktime_get_ns();
+	here->switches = switches_of(current);
+}
+
 ALWAYS void mapping_begins(u64 frame)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-	u32 depth = interrupt_depth(current);
-	struct thread *t = thread_that_maps(current, depth);
-	struct mapping_here *here;
-	u64 switches = switches_of(current), now = bpf_ktime_get_ns();
+	struct prepared *prepared = prepared_upon(current);
+	struct thread *t = serves_others(current) ? NULL : thread_find(current);
+	u32 count;
+	u64 now;
 
-	if (!preempt_count_from_rq)
+	if ((!prepared && !t) || !preempt_count_from_rq)
 		return; /* what an interrupt maps could not be told from what the thread does */
-	if (!t) {
-		here = mapping_here(depth);
-		if (here) {
-			here->call.frame = frame;
-			here->call.begin_ns = now;
-			here->switches = switches;
-		}
+	count = preemption_count(current);
+	if (!t || count & interrupt_bits || !thread_sums(t)->tag) {
+		mapping_here_begins(current, frame, count & interrupt_bits, prepared);
 		return;
 	}
+	if (count & SOFT_INTERRUPTS_OFF && !(prepared && prepared->begins))
+		return; /* a packet: the network sends so, others who map do not */
+	now = bpf_ktime_get_ns();
 	/* A call within a call belongs to it: its frame lies lower. An outer one whose end was not seen (programs that interrupt
 	 * themselves are not run) is overwritten by the next that is not below it. */
 	if (mapping_goes_on(t) && frame < t->mapping.frame)
@@ -196,16 +212,27 @@ ALWAYS u64 mapping_here_ends(struct task_struct *current, u64 frame, u32 depth, 
 	return since(now, here->call.begin_ns);
 }
 
+/* Whether the begin of the call was noted is told by the same things as then: what the thread is in, and what is prepared. An interrupt that
+ * prepares a request of its own meanwhile leaves nothing to say which one the call was for. */
 ALWAYS void mapping_ends(void *ctx, struct device *device)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-	u32 depth = interrupt_depth(current);
-	struct thread *t = depth ? NULL : thread_find(current);
-	u64 now = bpf_ktime_get_ns(), ns, oncpu = 0;
+	struct prepared *prepared = prepared_upon(current);
+	struct thread *t = thread_find(current);
+	u64 now, ns, oncpu = 0;
 	struct request *rq = NULL;
+	u32 depth;
 
 	if (t && !(mapping_goes_on(t) && t->mapping.frame == (u64)ctx))
 		t = NULL;
+	if (!prepared && !t)
+		return;
+	depth = interrupt_depth(current);
+	if (depth)
+		t = NULL;
+	if (!t && !(prepared && prepared->depth == depth))
+		return;
+	now = bpf_ktime_get_ns();
 	if (t)
 		ns = mapping_length(current, t, now, &oncpu);
 	else

@@ -73,17 +73,26 @@ ALWAYS bool disk_hangs_on(struct gendisk *disk, struct device *device)
 	return s.found;
 }
 
+/* What the task, or an interrupt upon it, prepares on this CPU; NULL: nothing. */
+ALWAYS struct prepared *prepared_upon(struct task_struct *current)
+{
+	u32 zero = 0;
+	struct prepared *here = bpf_map_lookup_elem(&prepared, &zero);
+
+	return here && here->request && here->task == (u64)current && here->switches == switches_of(current)
+	               ? here
+	               : NULL;
+}
+
 /* The request whose memory is mapped for the device here and now; NULL: it is no request's, or that is not known. */
 ALWAYS struct request *request_mapped(struct device *device)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-	u32 zero = 0;
-	struct prepared *here = bpf_map_lookup_elem(&prepared, &zero);
+	struct prepared *here = prepared_upon(current);
 	struct request *rq;
 	struct gendisk *disk;
 
-	if (!here || !here->request || here->task != (u64)current || here->switches != switches_of(current) ||
-	    here->depth != interrupt_depth(current))
+	if (!here || here->depth != interrupt_depth(current))
 		return NULL;
 	rq = (struct request *)here->request;
 	disk = BPF_CORE_READ(rq, q, disk);

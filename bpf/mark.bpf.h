@@ -32,9 +32,9 @@ struct {
 	__type(value, struct marks);
 } marks SEC(".maps") __weak;
 
-/* The interrupts that this CPU is in, as bits that only compare. The preemption count is a variable of the CPU, whose name
- * not every kernel gives away; but it lies at a fixed distance from the CPU's run queue, to which each task leads. */
-ALWAYS u32 interrupt_depth(struct task_struct *current)
+/* This CPU's preemption count, 0 where that is not known. It is a variable of the CPU, whose name not every kernel gives away; but it lies at
+ * a fixed distance from the CPU's run queue, to which each task leads. */
+ALWAYS u32 preemption_count(struct task_struct *current)
 {
 	struct refcount_struct *count; /* any struct that is an int */
 	struct cfs_rq *cfs;
@@ -45,7 +45,13 @@ ALWAYS u32 interrupt_depth(struct task_struct *current)
 	if (!HAS_FIELD(cfs, rq))
 		return 0;
 	count = (void *)((u64)cfs->rq + preempt_count_from_rq);
-	return BPF_CORE_READ(count, refs.counter) & interrupt_bits;
+	return BPF_CORE_READ(count, refs.counter);
+}
+
+/* The interrupts that this CPU is in, as bits that only compare. */
+ALWAYS u32 interrupt_depth(struct task_struct *current)
+{
+	return preemption_count(current) & interrupt_bits;
 }
 
 /* Without a branch: the verifier would walk through all that follows for each. */
