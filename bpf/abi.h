@@ -254,8 +254,8 @@ enum abi_iter_mode {
 	        64, /* tell the ledger what has run up; intervals go on, but those of long turns on a CPU */
 };
 
-/* Stalls, and waits that are none: each has a sampling threshold of its own. */
-enum abi_waits { ABI_WAITS_STALL, ABI_WAITS_BLOCKED, ABI_WAITS_MAX };
+/* Stalls, waits that are none, and periods of the clock of on-CPU samples: each has a sampling threshold of its own. */
+enum abi_waits { ABI_WAITS_STALL, ABI_WAITS_BLOCKED, ABI_WAITS_CPU, ABI_WAITS_MAX };
 
 enum abi_event_kind {
 	ABI_EVENT_WAIT = 1,     /* a blocked interval that has ended */

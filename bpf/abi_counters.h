@@ -36,6 +36,8 @@
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
 	X(samples_skipped_ns, "nanoseconds that tagged threads ran without the samples that were due")       \
+	X(cpu_samples_left_out,                                                                              \
+	  "samples of CPUs that were left out, being too many: the others stand for them")                   \
 	X(requests_unseen,                                                                                   \
 	  "requests whose end was not seen, or whose tag was forgotten for another request's")               \
 	X(dirty_forgotten,                                                                                   \

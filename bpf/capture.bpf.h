@@ -260,7 +260,7 @@ VERIFIED_ONCE int event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_
 		COUNT_BY(ring_full_ns, event->duration_ns);
 		return 0;
 	}
-	if (event->kind != ABI_EVENT_CPU) /* those are bounded by their clock */
+	if (event->kind != ABI_EVENT_CPU) /* of those, who sends them knows whose budget they take from */
 		__sync_fetch_and_add(event->state == ABI_SLEEP ? &ring_bytes[ABI_WAITS_BLOCKED]
 		                                               : &ring_bytes[ABI_WAITS_STALL],
 		                     size);

@@ -73,7 +73,7 @@ ALWAYS u64 user_sp(struct task_struct *task, struct bpf_perf_event_data *ctx)
 /* The sample itself, of what `key` says. `rq`: the request that it is in, NULL: none. */
 ALWAYS void cpu_event(struct bpf_perf_event_data *ctx, struct task_struct *task, struct thread *t,
                       struct stack_buffer *buffer, const struct abi_ledger_key *key, struct request *rq,
-                      u64 window)
+                      u64 threshold, u64 window)
 {
 	struct abi_event *event = &buffer->event;
 	u32 flags = 0, len, n_python;
@@ -82,7 +82,7 @@ ALWAYS void cpu_event(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	event_head(event, task, t, ABI_EVENT_CPU, key->tag);
 	event->time_ns = bpf_ktime_get_ns();
 	event->duration_ns = cpu_period_ns;
-	event->weight_ns = cpu_period_ns;
+	event->weight_ns = wait_weight(cpu_period_ns, threshold);
 	event->dev = key->dev;
 	event->state = ABI_CPU_STALL;
 	event->cause = key->cause;
@@ -95,7 +95,29 @@ ALWAYS void cpu_event(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	len = copy_user_stack(task, buffer, event->regs.sp, &flags);
 	n_python = capture_python(task, t, buffer, len, &flags);
 	event->flags = flags;
-	event_send(buffer, len, n_python);
+	__sync_fetch_and_add(&ring_bytes[ABI_WAITS_CPU], event_send(buffer, len, n_python));
+}
+
+/* T of a sample that comes now: it doubles with each sixteenth that the ring is more than half full, so that waits find room until user space
+ * has raised it. */
+ALWAYS u64 cpu_threshold(void)
+{
+	u64 full = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) * 16 /
+	           bpf_ringbuf_query(&events, BPF_RB_RING_SIZE);
+
+	return threshold_ns[ABI_WAITS_CPU] << (full < 8 ? 0 : at_most(full, 16) - 7);
+}
+
+/* Whether a sample is kept. All are while their stacks are within the budget, else a fair part, which stands for the others. */
+ALWAYS bool cpu_sample_kept(struct thread *t, u64 threshold)
+{
+	if (MOSTLY(threshold <= cpu_period_ns))
+		return true;
+	lot_draw(t, bpf_ktime_get_ns());
+	if (cpu_period_ns > lot_ns(t, threshold))
+		return true;
+	COUNT(cpu_samples_left_out);
+	return false;
 }
 
 /* Whether the samples of all processes are counted, tagged or not. User space sets it. */
@@ -121,7 +143,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	struct request *rq = NULL;
 	u32 stalled, dev = 0; /* enum abi_cause */
 	void *ledger;
-	u64 tag, skipped = skipped_ns();
+	u64 tag, skipped = skipped_ns(), threshold;
 
 	count_user(task);
 	if (!t) {
@@ -161,6 +183,8 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	/* A CPU that idles may have no samples, and nobody lacks them: no more than has run since the thread came onto the CPU. */
 	if (RARELY(skipped))
 		COUNT_BY(samples_skipped_ns, at_most(skipped, since(bpf_ktime_get_ns(), t->in_ns)));
-	cpu_event(ctx, task, t, buffer, &key, rq, ledger_window(ledger));
+	threshold = cpu_threshold();
+	if (cpu_sample_kept(t, threshold))
+		cpu_event(ctx, task, t, buffer, &key, rq, threshold, ledger_window(ledger));
 	return 0;
 }

@@ -68,7 +68,7 @@ volatile __weak __u32 any_uncopied = 0;   /* a sleep that may prove long has no 
 volatile __weak __u32 any_python = 0;     /* Python frames are wanted */
 volatile __weak __u32 clocks_renewed = 0; /* how often a CPU has come online and got a clock of its own */
 volatile __weak __u64 stacks_from = 0; /* stacks that were known in earlier windows are not known any more */
-/* T: longer waits are always kept. Set by user space from the first. */
+/* T: longer waits are always kept, and CPU samples if it is no longer than their period. Set by user space from the first. */
 volatile __weak __u64 threshold_ns[ABI_WAITS_MAX] = {};
 /* Id of a cgroup v2, 0: any. Likewise, and again when the cgroup is made anew, which gives it another. */
 volatile __weak __u64 filter_cgroup = 0;
@@ -82,7 +82,7 @@ volatile __weak __u32 iter_mode = 0;
 volatile __weak __s64 n_parked = 0;       /* stack buffers of waits that are no stalls */
 volatile __weak __u32 any_logs = 0;       /* a log of tag changes was ever met */
 volatile __weak __u64 logs_walked_ns = 0; /* when this round's walk over the logs began; 0: there is none */
-volatile __weak __u64 ring_bytes[ABI_WAITS_MAX] = {}; /* of samples of waits */
+volatile __weak __u64 ring_bytes[ABI_WAITS_MAX] = {}; /* of samples */
 volatile __weak __s64 python_asks =
         0; /* how many more times user space may be asked at once to look at a waiting thread */
 OWN_LINE __u64 counters[ABI_COUNTER_MAX] __weak = {};

@@ -10,6 +10,7 @@
 #define MAX_NS        (10 * SECOND_NS)
 #define START_NS      1000000ULL
 #define BLOCKED_SHARE 4 /* times the budget: what waits may take that are no stalls */
+#define CPU_SHARE     4 /* … and samples of CPUs */
 
 uint64_t sampling_threshold_first(const struct config_sampling *sampling)
 {
@@ -21,18 +22,23 @@ uint64_t sampling_threshold_first(const struct config_sampling *sampling)
 void sampling_threshold_begin(struct sampling_threshold *t, const struct config_sampling *sampling,
                               struct tracer *tracer, uint64_t now_ns)
 {
-	static const uint64_t shares[] = { [ABI_WAITS_STALL] = 1, [ABI_WAITS_BLOCKED] = BLOCKED_SHARE };
+	static const uint64_t shares[] = {
+		[ABI_WAITS_STALL] = 1, [ABI_WAITS_BLOCKED] = BLOCKED_SHARE, [ABI_WAITS_CPU] = CPU_SHARE
+	};
 
-	t->sampling = sampling;
 	t->tracer = tracer;
 	for (int waits = 0; waits < ABI_WAITS_MAX; waits++) {
 		uint64_t per_second = shares[waits] * sampling->budget_bytes_per_second;
+		uint64_t first_ns = tracer_threshold(tracer, waits);
 
-		t->budgets[waits] = (struct sampling_budget){ .waits = waits,
-			                                      .per_second = per_second,
-			                                      .room = per_second,
-			                                      .checked_ns = now_ns,
-			                                      .max_ns = tracer_threshold(tracer, waits) };
+		t->budgets[waits] = (struct sampling_budget){
+			.waits = waits,
+			.per_second = per_second,
+			.room = per_second,
+			.checked_ns = now_ns,
+			.base_ns = waits == ABI_WAITS_CPU ? first_ns : sampling->threshold_ns,
+			.max_ns = first_ns,
+		};
 	}
 }
 
@@ -60,7 +66,7 @@ static uint64_t grow_by(uint64_t over, uint64_t per_second)
 
 static void hold(struct sampling_threshold *t, struct sampling_budget *budget, uint64_t now_ns)
 {
-	uint64_t base = t->sampling->threshold_ns, threshold = tracer_threshold(t->tracer, budget->waits);
+	uint64_t base = budget->base_ns, threshold = tracer_threshold(t->tracer, budget->waits);
 	uint64_t elapsed = now_ns - budget->checked_ns, over;
 	uint64_t bytes = tracer_event_bytes(t->tracer, budget->waits) - budget->last_bytes;
 

@@ -6,7 +6,9 @@
  * of the others.
  *
  * Stalls have a T of their own, and so have waits that are none: of those nothing below T is sampled, so that they may take four times
- * the budget; more stacks of short stalls would tell little that a sample does not tell, and cost much.
+ * the budget; more stacks of short stalls would tell little that a sample does not tell, and cost much. Samples of CPUs have one, too, that
+ * is no less than their clock's period, up to which each is kept, and four times the budget likewise: there are as many of them as CPUs,
+ * each with the whole stack.
  *
  *     opts.threshold_ns = sampling_threshold_first(sampling);     for tracer_new()
  *     sampling_threshold_begin(&t, sampling, tracer, now);
@@ -29,11 +31,11 @@ struct sampling_budget {
 	uint64_t per_second;  /* bytes; 0: any number */
 	uint64_t room;        /* bytes that may come at once */
 	uint64_t checked_ns, last_bytes;
-	uint64_t max_ns; /* of this window */
+	uint64_t base_ns; /* the least */
+	uint64_t max_ns;  /* of this window */
 };
 
 struct sampling_threshold {
-	const struct config_sampling *sampling;
 	struct tracer *tracer;
 	struct sampling_budget budgets[ABI_WAITS_MAX];
 };
@@ -41,7 +43,7 @@ struct sampling_threshold {
 /* T at the start, when the load is not known yet; if T is fixed, the configured one. */
 uint64_t sampling_threshold_first(const struct config_sampling *sampling);
 
-/* Times are CLOCK_MONOTONIC. Both outlive it. */
+/* Times are CLOCK_MONOTONIC. The tracer outlives it, and has the first T of each. */
 void sampling_threshold_begin(struct sampling_threshold *t, const struct config_sampling *sampling,
                               struct tracer *tracer, uint64_t now_ns);
 void sampling_threshold_hold(struct sampling_threshold *t, uint64_t now_ns);

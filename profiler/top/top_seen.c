@@ -157,6 +157,7 @@ static const char *const quiet[] = {
 	"tag_probes_late_ns",
 	"hooks_late_ns",
 	"samples_skipped_ns",
+	"cpu_samples_left_out",
 	"python_frames",
 	"python_unmatched",
 	"stacks_incomplete",

@@ -86,6 +86,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->bss->filter_cgroup = opts->cgroup_id;
 	for (int i = 0; i < ABI_WAITS_MAX; i++)
 		bpf->bss->threshold_ns[i] = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
+	bpf->bss->threshold_ns[ABI_WAITS_CPU] = bpf->rodata->cpu_period_ns;
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);
 	if (opts->n_tag_files)

@@ -14,7 +14,8 @@
 #define BASE_NS   100000ULL
 #define MS_NS     1000000ULL
 #define MAX_NS    (10 * SECOND_NS)
-#define BUDGET    1000000ULL /* bytes a second */
+#define BUDGET    1000000ULL  /* bytes a second */
+#define PERIOD_NS 10101010ULL /* of the clock of CPU samples */
 
 static struct fake_tracer fake;
 static struct sampling_threshold threshold;
@@ -25,6 +26,7 @@ static void begin(const struct config_sampling *sampling)
 	fake_tracer_init(&fake);
 	for (int waits = 0; waits < ABI_WAITS_MAX; waits++)
 		fake.threshold_ns[waits] = sampling_threshold_first(sampling);
+	fake.threshold_ns[ABI_WAITS_CPU] = PERIOD_NS;
 	threshold = (struct sampling_threshold){ 0 };
 	now_ns = 5 * SECOND_NS;
 	sampling_threshold_begin(&threshold, sampling, &fake.tracer, now_ns);
@@ -174,6 +176,55 @@ static void test_sampling_threshold__of_its_own_for_what_is_no_stall(void **stat
 	assert_true(sampling_threshold_take(&threshold, ABI_WAITS_BLOCKED) > 2 * MS_NS);
 }
 
+/* A tenth of a second of CPU samples at a rate; their new T. */
+static uint64_t pass_cpu(uint64_t bytes_per_second)
+{
+	fake.event_bytes[ABI_WAITS_CPU] += bytes_per_second / 10;
+	pass(0);
+	return fake.threshold_ns[ABI_WAITS_CPU];
+}
+
+/* Those of CPUs are all kept up to four times the budget, whatever T waits have; beyond that one of so many is, until fewer come. */
+static void test_sampling_threshold__of_cpu_samples(void **state)
+{
+	const struct config_sampling high = { .threshold_ns = 70 * MS_NS, .budget_bytes_per_second = BUDGET },
+	                             fixed = { .threshold_ns = BASE_NS };
+	uint64_t most;
+
+	(void)state;
+	for (int which = 0; which < 2; which++) {
+		begin(which ? &high : &usual);
+		for (int i = 0; i < 50; i++)
+			assert_int_equal(pass_cpu(39 * BUDGET / 10), PERIOD_NS);
+		most = pass_cpu(400 * BUDGET);
+		assert_true(most >= 20 * PERIOD_NS);
+		assert_true(fake.threshold_ns[ABI_WAITS_STALL] <= 70 * MS_NS);
+		assert_int_equal(pass_cpu(3 * BUDGET), most);
+		for (int i = 0; i < 10; i++)
+			pass_cpu(BUDGET);
+		assert_int_equal(fake.threshold_ns[ABI_WAITS_CPU], PERIOD_NS);
+	}
+	begin(&fixed);
+	assert_int_equal(pass_cpu(4000 * BUDGET), PERIOD_NS);
+}
+
+/* As many CPUs as there may be: the bytes come near the budget, and stay there. */
+static void test_sampling_threshold__holds_cpu_samples_at_the_budget(void **state)
+{
+	uint64_t all = 400 * BUDGET, bytes = 0;
+
+	(void)state;
+	begin(&usual);
+	for (int i = 0; i < 100; i++) {
+		uint64_t t = fake.threshold_ns[ABI_WAITS_CPU];
+		uint64_t kept = all / 10 * PERIOD_NS / (t > PERIOD_NS ? t : PERIOD_NS);
+
+		pass_cpu(kept * 10);
+		bytes += i < 10 ? 0 : kept;
+	}
+	assert_in_range(bytes, 9 * 2 * BUDGET, 9 * 4 * BUDGET);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +238,8 @@ int main(void)
 		cmocka_unit_test(test_sampling_threshold__without_a_budget_it_is_fixed),
 		cmocka_unit_test(test_sampling_threshold__tells_the_windows_largest),
 		cmocka_unit_test(test_sampling_threshold__of_its_own_for_what_is_no_stall),
+		cmocka_unit_test(test_sampling_threshold__of_cpu_samples),
+		cmocka_unit_test(test_sampling_threshold__holds_cpu_samples_at_the_budget),
 	};
 
 	return cmocka_run_group_tests_name("sampling_threshold", tests, NULL, NULL);

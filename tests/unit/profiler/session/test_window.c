@@ -430,6 +430,35 @@ static void test_window__cpu_inside_stalls(void **state)
 	stamp_free(stamp);
 }
 
+/* Where samples of CPUs are left out, the others weigh more: each has its share of the row, whose sum is exact. */
+static void test_window__cpu_samples_that_stand_for_others(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct abi_event kept = stall(ABI_CPU_STALL, ABI_CAUSE_BLOCK_IO, 0x100, 100, 100),
+	                 stands_for = stall(ABI_CPU_STALL, ABI_CAUSE_BLOCK_IO, 0x200, 100, 1600);
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	struct profile_sample_view view;
+	struct profile *profile;
+	int64_t least = INT64_MAX;
+
+	(void)state;
+	kept.kind = stands_for.kind = ABI_EVENT_CPU;
+	add_stall_row(window, ABI_CPU_STALL, ABI_CAUSE_BLOCK_IO, 3401, 34);
+	assert_int_equal(window_add_event(window, &kept), 0);
+	assert_int_equal(window_add_event(window, &kept), 0);
+	assert_int_equal(window_add_event(window, &stands_for), 0);
+	assert_int_equal(window_add_event(window, &stands_for), 0);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(sum_of(profile, WINDOW_CPU, ABI_CAUSE_BLOCK_IO), 3401);
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++)
+		least = view.values[WINDOW_CPU] < least ? view.values[WINDOW_CPU] : least;
+	assert_int_equal(least, 200);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
 /* Whether one of the samples has the label. */
 static bool has_label(const struct profile *profile, const char *key)
 {
@@ -530,6 +559,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window__what_was_moved_is_of_its_own_stack, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__cpu_inside_stalls, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window__cpu_samples_that_stand_for_others, open_tables,
+		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__requests_are_nobodys_time, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__recovery_is_nobodys_time, open_tables,

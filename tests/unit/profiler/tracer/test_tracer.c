@@ -80,6 +80,7 @@ static void test_tracer__from_begin_to_end(void **state)
 	assert_true(stamp_hook_count(stamp) > 10);
 	assert_int_equal(tracer_threshold(tracer, ABI_WAITS_STALL), 5000000);
 	assert_int_equal(tracer_threshold(tracer, ABI_WAITS_BLOCKED), 5000000);
+	assert_int_equal(tracer_threshold(tracer, ABI_WAITS_CPU), 1000000000 / 99);
 	tracer_set_threshold(tracer, ABI_WAITS_BLOCKED, 7000000);
 	assert_int_equal(tracer_threshold(tracer, ABI_WAITS_STALL), 5000000);
 	assert_int_equal(tracer_threshold(tracer, ABI_WAITS_BLOCKED), 7000000);
