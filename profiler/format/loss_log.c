@@ -22,6 +22,8 @@ static const struct loss {
 	{ "tag_changes_lost", "changes of tags lost: their threads' logs were overwritten", NULL },
 	{ "events_without_memory", "samples lost: there was no memory", "free memory" },
 	{ "ledger_without_memory_ns", "ns of the ledger lost: there was no memory", "free memory" },
+	{ "window_walks_failed", "windows without the last second: their end could not walk over the threads",
+	  "free memory, or allow more open files" },
 	{ "timeline_refused", "parts of the timeline lost: it was full", NULL },
 	{ "requests_refused", "requests in no row: the window had too many kinds", NULL },
 	{ "gpu_jobs_refused", "GPU jobs in no row: the window had too many kinds", NULL },

@@ -51,6 +51,7 @@ struct session {
 	bool behind;                       /* the last drain did not come to its end */
 	bool too_late;                     /* what comes now is counted, not resolved */
 	uint64_t lost_events, lost_row_ns; /* for want of memory for a window */
+	uint64_t walks_failed;             /* at ends of windows */
 	struct sampling_threshold threshold;
 	struct cgroup_filter cgroup;
 };

@@ -120,6 +120,7 @@ static struct stamp *describe(struct session *session)
 	    debuginfod_describe(session->debuginfod, stamp) || tag_watch_describe(session->watch, stamp) ||
 	    stamp_add_counter(stamp, "events_without_memory", session->lost_events) ||
 	    stamp_add_counter(stamp, "ledger_without_memory_ns", session->lost_row_ns) ||
+	    stamp_add_counter(stamp, "window_walks_failed", session->walks_failed) ||
 	    stamp_add_counter(stamp, "file_systems_silent", silent_mounts_take(session->opts.mounts)) ||
 	    session_files_describe(session, stamp) || host_steal_describe(&session->steal_ns, stamp) ||
 	    stamp_add_growth(stamp, "hooks_late_ns", &session->hooks_late_ns, session->attachment.late_ns) ||
@@ -129,7 +130,7 @@ static struct stamp *describe(struct session *session)
 		stamp_free(stamp);
 		return NULL;
 	}
-	session->lost_events = session->lost_row_ns = 0;
+	session->lost_events = session->lost_row_ns = session->walks_failed = 0;
 	stamp_set_threshold(stamp, sampling_threshold_take(&session->threshold, ABI_WAITS_STALL));
 	if (config_long_waits(session->config, session->opts.local))
 		stamp_set_blocked_threshold(stamp,
@@ -194,17 +195,17 @@ static void on_base_tag(void *ctx, uint64_t tag)
 struct profile *session_end_window(struct session *session)
 {
 	uint64_t end_unix_ns, end_ns;
-	struct profile *profile = NULL;
+	struct profile *profile;
 	int result;
 
 	tag_watch_poll(session->watch, monotonic_ns());
 	/* What comes until the ledger is taken is sent whole: it may be of either window. */
 	tracer_stacks_from(session->tracer, session->number + 1);
-	result = tracer_iterate(session->tracer, ABI_ITER_FLUSH);
+	/* If it fails, the window has what was told before it, and the next one the rest. */
+	if (tracer_iterate(session->tracer, ABI_ITER_FLUSH))
+		session->walks_failed++;
 	session_walked(session, &end_ns, &end_unix_ns);
-	errno = -result;
-	if (!result)
-		profile = finish_window(session, end_ns - session->begin_ns);
+	profile = finish_window(session, end_ns - session->begin_ns);
 	result = -errno;
 	stack_resolver_forget(session->resolver);
 	window_free(session->current);

@@ -33,6 +33,9 @@ static const struct {
 	  "%s {window is|windows are} missing: record less at a time, or into a folder" },
 	{ "windows_dropped", NUMBER,
 	  "%s {window is|windows are} missing, as the disk was too slow or full, or failed" },
+	{ "window_walks_failed", NUMBER,
+	  "%s {window lacks|windows lack} what its end would have told, as the walk over the threads failed, "
+	  "for want of memory or file descriptors: up to a second, and waits that went on; the next has it" },
 	{ "ledger_full_ns", NS, "%s of the time are in no row, as the table of rows was full" },
 	{ "rows_refused_ns", NS, "%s of the time are in no row, as a window had too many tags" },
 	{ "tags_too_deep", NUMBER,

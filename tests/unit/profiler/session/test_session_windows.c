@@ -248,19 +248,31 @@ static void test_session_windows__too_much_at_the_end(void **state)
 	fake_session_end(session);
 }
 
-/* A walk that fails costs the window, not the ones after it. */
+/* A walk that fails costs what it would have told, neither the window nor the ones after it. */
 static void test_session_windows__a_walk_that_fails(void **state)
 {
+	const struct abi_ledger_key key = { .tag = 7, .tgid = 1, .state = ABI_ONCPU };
+	const struct abi_ledger_value value = { .ns = 1000, .count = 1 };
 	struct session *session = fake_session_begin();
+	struct ledger *ledger = ledger_new(0);
 	struct profile *profile;
 
 	(void)state;
-	fake.walk_error = -EBUSY;
-	assert_null(session_end_window(session));
-	assert_int_equal(errno, EBUSY);
+	add(session);
+	fake.row_key = &key;
+	fake.row = &value;
+	fake.n_rows = 1;
+	fake.walk_error = -EMFILE;
+	profile = session_end_window(session);
+	assert_int_equal(counter(profile, "window_walks_failed"), 1);
+	assert_int_equal(counter(profile, "samples"), 1);
+	assert_int_equal(ledger_from_notes(ledger, profile, NULL), 0);
+	assert_int_equal(ledger_wall_ns(ledger, NULL), 2000);
+	profile_free(profile);
+	ledger_free(ledger);
 	fake.walk_error = 0;
 	profile = session_end_window(session);
-	assert_non_null(profile);
+	assert_int_equal(counter(profile, "window_walks_failed"), 0);
 	profile_free(profile);
 	fake_session_end(session);
 }
