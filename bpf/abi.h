@@ -254,6 +254,9 @@ enum abi_iter_mode {
 	        64, /* tell the ledger what has run up; intervals go on, but those of long turns on a CPU */
 };
 
+/* Of how many processes threads are walked over process by process. */
+#define ABI_MET_PROCESSES 256
+
 /* Stalls, waits that are none, and periods of the clock of on-CPU samples: each has a sampling threshold of its own. */
 enum abi_waits { ABI_WAITS_STALL, ABI_WAITS_BLOCKED, ABI_WAITS_CPU, ABI_WAITS_MAX };
 

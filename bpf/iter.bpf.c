@@ -326,9 +326,12 @@ int on_iter_task(struct bpf_iter__task *ctx)
 	struct abi_process *process;
 	struct thread *t;
 
-	if (!task)
+	if (!task) {
 		walk_ends(now);
-	if (!task || serves_others(task))
+		return 0;
+	}
+	n_walked++;
+	if (serves_others(task))
 		return 0;
 	if (iter_mode & ABI_ITER_ADOPT) {
 		process = process_followed(task->tgid, BPF_CORE_READ(task, group_leader, start_boottime));
@@ -344,6 +347,7 @@ int on_iter_task(struct bpf_iter__task *ctx)
 		return_buffer(t);
 		return 0;
 	}
+	process_met(t->tgid);
 	if (iter_mode & ABI_ITER_REBASE)
 		rebase(task, t, now);
 	if (iter_mode & ABI_ITER_BUFFERS)
@@ -356,6 +360,8 @@ int on_iter_task(struct bpf_iter__task *ctx)
 		sums_flush(t, word_index(t->word));
 	if (!(iter_mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS)))
 		return_buffer(t); /* the walk that it was reserved for has found the thread awake */
+	else if (t->reserved_buffer != ABI_NO_BUFFER || (t->watches_context && !t->context_known))
+		any_to_read = 1;
 	if (thread_sums(t)->tag) {
 		n_tagged_walk++;
 		walked_ns = now;

@@ -80,6 +80,9 @@ volatile __weak __u64 tagged_ns = 0;     /* when a first tag was announced last 
 volatile __weak __u64 walked_ns = 0;     /* when the walk met its last tagged thread; 0: none */
 volatile __weak __u32 iter_mode = 0;
 volatile __weak __s64 n_parked = 0;       /* stack buffers of waits that are no stalls */
+volatile __weak __u64 n_walked = 0;       /* threads that the walk has come to; user space begins anew */
+volatile __weak __u32 any_to_read = 0;    /* it came to one whose stack or context is to be read; likewise */
+volatile __weak __u32 met_more = 0;       /* processes that found no room in met_processes; likewise */
 volatile __weak __u32 any_logs = 0;       /* a log of tag changes was ever met */
 volatile __weak __u64 logs_walked_ns = 0; /* when this round's walk over the logs began; 0: there is none */
 volatile __weak __u64 ring_bytes[ABI_WAITS_MAX] = {}; /* of samples */
@@ -427,5 +430,14 @@ struct {
 	__type(key, u32);
 	__type(value, u8);
 } orphan_buffers SEC(".maps") __weak;
+
+/* The processes of threads that have storage, so that a walk may leave out all others. User space takes one out before a walk over it, which
+ * puts it back, and all before a walk over all. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_MET_PROCESSES);
+	__type(key, u64); /* the process's id */
+	__type(value, u8);
+} met_processes SEC(".maps") __weak;
 
 #endif

@@ -81,6 +81,16 @@ ALWAYS struct abi_process *process_followed(u32 tgid, u64 start_ns)
 	return bpf_map_lookup_elem(&processes, &key);
 }
 
+ALWAYS void process_met(u32 tgid)
+{
+	u64 key = tgid;
+	u8 one = 1;
+
+	if (!bpf_map_lookup_elem(&met_processes, &key) &&
+	    bpf_map_update_elem(&met_processes, &key, &one, BPF_ANY))
+		met_more = 1;
+}
+
 /* For a thread that has none, which nobody else finds before thread_publish(). NULL when it is filtered out, no storage could be had, or
  * another program makes it or has made it. */
 ALWAYS struct thread *thread_create(struct task_struct *task, u64 now, u32 state)
@@ -108,6 +118,7 @@ ALWAYS struct thread *thread_create(struct task_struct *task, u64 now, u32 state
 	t->reserved_buffer = ABI_NO_BUFFER;
 	t->followed_since = hot_generation;
 	t->lot = bpf_get_prandom_u32();
+	process_met(t->tgid);
 	return t;
 }
 

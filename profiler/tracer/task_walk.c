@@ -31,6 +31,24 @@ int task_walk_run(struct bpf_link *iterator)
 	return result;
 }
 
+int task_walk_process(const struct bpf_program *program, uint32_t pid)
+{
+	/* As in union bpf_iter_link_info, which headers before 6.1 have without it. */
+	struct {
+		uint32_t tid, pid, pid_fd;
+	} of = { .pid = pid };
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = (union bpf_iter_link_info *)&of,
+	            .link_info_len = sizeof(of));
+	struct bpf_link *link = bpf_program__attach_iter(program, &opts);
+	int result = link ? 0 : -errno;
+
+	if (!link)
+		return result;
+	result = task_walk_run(link);
+	bpf_link__destroy(link);
+	return result;
+}
+
 int64_t tagged_correction(int64_t *drift, int64_t before, int64_t walk, int64_t after)
 {
 	int64_t low = before < after ? before : after, high = before < after ? after : before;

@@ -1,4 +1,4 @@
-/* Walks over all threads of the host by a BPF iterator, and corrects the count of tagged threads by them. */
+/* Walks over all threads of the host, or of a process, by a BPF iterator, and corrects the count of tagged threads by them. */
 #ifndef STALLPROF_PROFILER_TASK_WALK_H
 #define STALLPROF_PROFILER_TASK_WALK_H
 
@@ -13,6 +13,9 @@ int task_walk_make(const struct bpf_program *program, struct bpf_link **link);
 
 /* Runs the iterator's program for each thread. 0 or -errno. */
 int task_walk_run(struct bpf_link *walk);
+
+/* The same for each thread of one process alone. -E2BIG: this kernel can't (before Linux 6.1). */
+int task_walk_process(const struct bpf_program *program, uint32_t pid);
 
 /*
  * Returns what to add to the count of tagged threads. It is kept change by change, and drifts: a thread that dies

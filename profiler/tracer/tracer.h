@@ -129,11 +129,11 @@ void tracer_drop_tag(struct tracer *tracer, uint64_t key);
 typedef void (*tracer_tag_fn)(void *ctx, uint64_t key);
 void tracer_each_tag(struct tracer *tracer, tracer_tag_fn on_tag, void *ctx);
 
-/* Walks all threads; `mode` is a mask of enum abi_iter_mode. */
+/* Walks all threads that may be tagged; `mode` is a mask of enum abi_iter_mode. */
 int tracer_iterate(struct tracer *tracer, uint32_t mode);
 
 /* Copies the stacks of threads that have slept for long and have none yet, if there may be such; at most four times a
- * second, as it walks over all threads. What fails is counted (late_copies_failed). */
+ * second, as it walks over the threads. What fails is counted (late_copies_failed). */
 void tracer_copy_late(struct tracer *tracer, uint64_t now_ns);
 
 /* Begins window `next` and calls `on_row` for every row of the one before, to which no program writes any more. */

@@ -12,6 +12,7 @@
 #include "profiler/tracer/ledger_maps.h"
 #include "profiler/tracer/nvme_state.h"
 #include "profiler/tracer/probe_table.h"
+#include "profiler/tracer/process_walks.h"
 #include "profiler/format/stamp.h"
 #include "profiler/tracer/tag_folders.h"
 #include "profiler/tracer/task_walk.h"
@@ -69,25 +70,38 @@ static void look_for_resets(struct tracer *tracer)
 		tracer->bpf->bss->any_resets = 1;
 }
 
-static int do_iterate(struct tracer *tracer, uint32_t mode)
+/* Over all threads of the host. */
+static int iterate_all(struct tracer *tracer, uint32_t mode)
 {
 	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
 	int64_t before = bss->n_tagged, off;
 	int result = mode & (ABI_ITER_FLUSH | ABI_ITER_SUMS) ? settle_by_logs(tracer) : 0;
 
-	if (bss->resets_unseen)
-		look_for_resets(tracer);
+	result = result ? result : process_walks_renew(tracer);
 	bss->iter_mode = mode;
 	bss->n_tagged_walk = 0;
 	bss->walked_ns = 0;
+	bss->any_to_read = 0;
 	result = result ? result : task_walk_run(tracer->iterator);
+	if (!result)
+		process_walks_renewed(tracer);
 	if (!result && mode & ABI_ITER_FLUSH) {
 		off = tagged_correction(&tracer->tagged_drift, before, bss->n_tagged_walk, bss->n_tagged);
 		__atomic_fetch_add(&bss->n_tagged, off, __ATOMIC_RELAXED);
 	}
-	if (!result && mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS) && tracer->context_iterator)
+	if (!result && bss->any_to_read && tracer->context_iterator)
 		result = task_walk_run(tracer->context_iterator);
 	return result;
+}
+
+static int do_iterate(struct tracer *tracer, uint32_t mode)
+{
+	int result;
+
+	if (tracer->bpf->bss->resets_unseen)
+		look_for_resets(tracer);
+	result = process_walks_run(tracer, mode);
+	return result == -E2BIG ? iterate_all(tracer, mode) : result;
 }
 
 /* Requests and work that were under way when the hooks were detached have ended unseen; dirty files may be others' by now. */

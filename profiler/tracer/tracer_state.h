@@ -81,7 +81,9 @@ struct tracer {
 	uint64_t next_key;
 	bool tags_at_once; /* at the last take some tags were in the map of that name */
 	uint64_t copied_late_ns, late_copies_failed;
-	int64_t tagged_drift; /* what the last walk found, if it was not put right */
+	uint64_t n_threads, all_walked_ns; /* that the last walk over all came to, and when */
+	bool no_process_walks;             /* the kernel can't */
+	int64_t tagged_drift;              /* what the last walk found, if it was not put right */
 	struct stamp_growth described[ABI_COUNTER_MAX]; /* what tracer_describe() has added already */
 	struct stamp_growth skipped;
 };

@@ -20,6 +20,7 @@
 #include "symbolizer/base/clock.h"
 #include "symbolizer/base/process_stat.h"
 #include "profiler/format/stamp.h"
+#include "bpf/stallprof.skel.h"
 #include "profiler/tracer/map_room.h"
 #include "profiler/tracer/tracer_state.h"
 #include "tests/unit/need_root.h"
@@ -245,27 +246,98 @@ static int remove_groups(void **state)
 	return 0;
 }
 
-/* The waiting process's only thread is tagged, if it is in that cgroup; `then`: or in this one. */
-static int64_t tagged_in(uint64_t cgroup, uint64_t then)
+/* Tags a process that waits, with its only thread. */
+static void adopt(struct tracer *tracer, pid_t pid)
 {
-	const struct tracer_opts opts = { .only_adopted = true, .cgroup_id = cgroup };
-	struct tracer *tracer;
 	struct abi_process process = { 0 };
-	struct abi_process_key key = { .tgid = (uint32_t)groups.pid };
+	struct abi_process_key key = { .tgid = (uint32_t)pid };
 	struct process_stat stat;
-	char err[2048] = "";
 	uint64_t tag;
-	int64_t tagged;
 
-	tracer = tracer_new(&opts, on_event, on_python, NULL, err, sizeof(err));
-	if (!tracer)
-		fail_msg("%s", err);
-	assert_int_equal(process_stat_read("/proc", (uint32_t)groups.pid, &stat), 0);
+	assert_int_equal(process_stat_read("/proc", (uint32_t)pid, &stat), 0);
 	key.start_ticks = stat.start_ticks;
 	assert_int_equal(tracer_add_tag(tracer, "step", 5, &tag), 0);
 	process.base_tag = tag;
 	assert_int_equal(tracer_set_process(tracer, &key, &process), 0);
 	assert_int_equal(tracer_iterate(tracer, ABI_ITER_ADOPT), 0);
+}
+
+/* How many threads such a walk comes to. */
+static uint64_t walked(struct tracer *tracer, uint32_t mode)
+{
+	tracer->bpf->bss->n_walked = 0;
+	assert_int_equal(tracer_iterate(tracer, mode), 0);
+	return tracer->bpf->bss->n_walked;
+}
+
+static pid_t start_waiting(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+/* Walks within a window come to the threads of tagged processes alone, where these are few and the kernel can. */
+static void test_tracer__walks_over_tagged_processes(void **state)
+{
+	const struct tracer_opts opts = { .only_adopted = true };
+	struct tracer *tracer;
+	char err[2048] = "";
+	pid_t pids[2];
+	uint64_t n;
+
+	(void)state;
+	need_root(PRIVILEGE_LOAD);
+	tracer = tracer_new(&opts, on_event, on_python, NULL, err, sizeof(err));
+	if (!tracer)
+		fail_msg("%s", err);
+	for (int i = 0; i < 2; i++)
+		adopt(tracer, pids[i] = start_waiting());
+	assert_int_equal(tracer_tagged(tracer), 2);
+	assert_true(tracer->n_threads > 3);
+	tracer->n_threads = 1000;
+	n = walked(tracer, ABI_ITER_STACKS);
+	if (!tracer->no_process_walks) {
+		assert_int_equal(n, 2);
+		assert_int_equal(walked(tracer, ABI_ITER_SUMS), 2);
+		kill(pids[0], SIGKILL);
+		waitpid(pids[0], NULL, 0);
+		walked(tracer, ABI_ITER_SUMS); /* its end may take until here */
+		assert_int_equal(walked(tracer, ABI_ITER_STACKS), 1);
+	}
+	assert_true(walked(tracer, ABI_ITER_FLUSH) > 3);
+	tracer->n_threads = 5; /* too few for that */
+	assert_true(walked(tracer, ABI_ITER_STACKS) > 3);
+	tracer->n_threads = 1000;
+	tracer->bpf->bss->met_more = 1; /* not all are noted */
+	assert_true(walked(tracer, ABI_ITER_STACKS) > 3);
+	assert_int_equal(tracer->bpf->bss->met_more, 0);
+	tracer->no_process_walks = true;
+	assert_true(walked(tracer, ABI_ITER_STACKS) > 3);
+	for (int i = 0; i < 2; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	tracer_free(tracer);
+}
+
+/* The waiting process's only thread is tagged, if it is in that cgroup; `then`: or in this one. */
+static int64_t tagged_in(uint64_t cgroup, uint64_t then)
+{
+	const struct tracer_opts opts = { .only_adopted = true, .cgroup_id = cgroup };
+	struct tracer *tracer;
+	char err[2048] = "";
+	int64_t tagged;
+
+	tracer = tracer_new(&opts, on_event, on_python, NULL, err, sizeof(err));
+	if (!tracer)
+		fail_msg("%s", err);
+	adopt(tracer, groups.pid);
 	if (then) {
 		assert_int_equal(tracer_tagged(tracer), 0);
 		tracer_set_cgroup(tracer, then);
@@ -295,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tracer__from_begin_to_end),
 		cmocka_unit_test(test_tracer__tags_and_processes),
+		cmocka_unit_test(test_tracer__walks_over_tagged_processes),
 		cmocka_unit_test_setup_teardown(test_tracer__of_a_cgroup, make_groups, remove_groups),
 	};
 
