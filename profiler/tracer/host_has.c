@@ -15,6 +15,23 @@ bool host_has_module(const char *module)
 	return !access(path, F_OK);
 }
 
+/* Only modules that were loaded have a state. */
+bool host_loaded_module(const char *sys, const char *module)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/module/%s/initstate", sys, module);
+	return !access(path, F_OK);
+}
+
+bool host_module_lacks_types(const char *sys, const char *module)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/kernel/btf/%s", sys, module);
+	return access(path, F_OK) && host_loaded_module(sys, module);
+}
+
 bool host_has_mounted(const char *filesystem)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");

@@ -15,10 +15,16 @@
 #include "profiler/tracer/kernel_places.h"
 #include "profiler/tracer/kernel_types.h"
 
+/* What the build of a module asks for: without it, it says "Skipping BTF generation ... due to unavailability of vmlinux". */
+#define BUILT_WITH_BTF                                                                                       \
+	"the module built with BTF: install pahole, copy /sys/kernel/btf/vmlinux to "                        \
+	"/usr/lib/modules/$(uname -r)/build/, build and load the module again"
+
 struct probe_host {
 	bool modules; /* hooks of modules can be used */
 	struct {
 		bool exists, in_module, off, left_out;
+		bool untyped;        /* its module is loaded, and came without BTF */
 		char *refused, *log; /* NULL: it was not */
 	} row[PROBE_ROWS_MAX];
 	struct kernel_places places;
@@ -51,6 +57,14 @@ static unsigned int args_needed(const char *program)
 static bool lacks_module(const struct probe *probe)
 {
 	return probe->module && !host_has_module(probe->module);
+}
+
+/* Where the hook is, if it is in a module; NULL: that of the kernel itself. */
+static const char *module_of(const struct probe *probe)
+{
+	if (probe->module || probe->filesystem)
+		return probe->module ? probe->module : probe->filesystem;
+	return !strncmp(probe->hook, "jbd2_", 5) ? "jbd2" : NULL;
 }
 
 /* tracefs gives the number that it is opened by. */
@@ -115,8 +129,19 @@ static bool has_iterator(const struct kernel_types *types, const char *program)
 	       kernel_has_helper(kernel_types_btf(types), "BPF_FUNC_copy_from_user_task");
 }
 
+static void find_function(struct probe_host *host, struct kernel_types *types, const struct probe *probe)
+{
+	size_t i = row_of(probe);
+
+	/* Of a module that is not there, the kernel may have a function by the same name: i915's wait_for_space(). */
+	host->row[i].exists =
+	        !better_exists(host, probe) && !lacks_module(probe) &&
+	        kernel_types_function(types, probe->hook, has_replacement(probe), &host->row[i].in_module);
+}
+
 static void find_hook(struct probe_host *host, struct kernel_types *types, const struct probe *probe)
 {
+	const char *module = module_of(probe);
 	size_t i = row_of(probe);
 
 	switch (probe->kind) {
@@ -126,10 +151,7 @@ static void find_hook(struct probe_host *host, struct kernel_types *types, const
 		break;
 	case PROBE_FENTRY: /* the row that makes it needless comes before it in the table */
 	case PROBE_FEXIT:
-		/* Of a module that is not there, the kernel may have a function by the same name: i915's wait_for_space(). */
-		host->row[i].exists = !better_exists(host, probe) && !lacks_module(probe) &&
-		                      kernel_types_function(types, probe->hook, has_replacement(probe),
-		                                            &host->row[i].in_module);
+		find_function(host, types, probe);
 		break;
 	case PROBE_TRACEPOINT:
 		host->row[i].exists = has_record(probe->hook);
@@ -142,6 +164,8 @@ static void find_hook(struct probe_host *host, struct kernel_types *types, const
 	default:
 		host->row[i].exists = true;
 	}
+	host->row[i].untyped = probe->kind <= PROBE_FEXIT && !host->row[i].exists && module &&
+	                       host_module_lacks_types(HOST_SYS, module);
 }
 
 const struct kernel_places *probe_host_places(const struct probe_host *host)
@@ -349,6 +373,8 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 		return PROBE_NOT_NEEDED ": other hooks serve";
 	if (host->row[i].refused)
 		return host->row[i].refused;
+	if (host->row[i].untyped)
+		return "its module has no BTF";
 	if (!host->row[i].exists)
 		return "not in this kernel";
 	if (!can_attach(host, probe))
@@ -368,5 +394,7 @@ const char *probe_advice(const struct probe_host *host, const struct probe *prob
 		return "a report to stallprof, with this kernel's release";
 	if (host->row[i].in_module && !host->modules)
 		return "CAP_SYS_ADMIN";
+	if (host->row[i].untyped)
+		return BUILT_WITH_BTF;
 	return probe->advice ? probe->advice : "";
 }
