@@ -24,7 +24,8 @@ struct probe_host {
 	bool modules; /* hooks of modules can be used */
 	struct {
 		bool exists, in_module, off, left_out;
-		bool untyped;        /* its module is loaded, and came without BTF */
+		bool untyped;  /* its module is loaded, and came without BTF */
+		bool shadowed; /* the kernel has another function of the name, which would be hooked instead */
 		char *refused, *log; /* NULL: it was not */
 	} row[PROBE_ROWS_MAX];
 	struct kernel_places places;
@@ -65,6 +66,25 @@ static const char *module_of(const struct probe *probe)
 	if (probe->module || probe->filesystem)
 		return probe->module ? probe->module : probe->filesystem;
 	return !strncmp(probe->hook, "jbd2_", 5) ? "jbd2" : NULL;
+}
+
+/* Functions of the kernel itself that are of use with a module alone. */
+static bool is_of_kernel(const char *function)
+{
+	static const char *const functions[] = { "__bio_queue_enter", "dma_fence_wait_any_timeout",
+		                                 "filemap_fault", "rpc_wait_bit_killable" };
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+		if (!strcmp(functions[i], function))
+			return true;
+	return false;
+}
+
+/* A function of a module was found in the kernel: that is another of the same name, as splice's wait_for_space() is not i915's. libbpf, too,
+ * finds the kernel's first. */
+static bool is_shadowed(const struct probe *probe)
+{
+	return probe->module && !is_of_kernel(probe->hook) && host_loaded_module(HOST_SYS, probe->module);
 }
 
 /* tracefs gives the number that it is opened by. */
@@ -132,11 +152,13 @@ static bool has_iterator(const struct kernel_types *types, const char *program)
 static void find_function(struct probe_host *host, struct kernel_types *types, const struct probe *probe)
 {
 	size_t i = row_of(probe);
+	bool found;
 
-	/* Of a module that is not there, the kernel may have a function by the same name: i915's wait_for_space(). */
-	host->row[i].exists =
-	        !better_exists(host, probe) && !lacks_module(probe) &&
+	/* Of a module that is not there, the kernel may have a function by the same name, too. */
+	found = !better_exists(host, probe) && !lacks_module(probe) &&
 	        kernel_types_function(types, probe->hook, has_replacement(probe), &host->row[i].in_module);
+	host->row[i].shadowed = found && !host->row[i].in_module && is_shadowed(probe);
+	host->row[i].exists = found && !host->row[i].shadowed;
 }
 
 static void find_hook(struct probe_host *host, struct kernel_types *types, const struct probe *probe)
@@ -373,6 +395,8 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 		return PROBE_NOT_NEEDED ": other hooks serve";
 	if (host->row[i].refused)
 		return host->row[i].refused;
+	if (host->row[i].shadowed)
+		return "the kernel has another function of that name";
 	if (host->row[i].untyped)
 		return "its module has no BTF";
 	if (!host->row[i].exists)
@@ -394,6 +418,8 @@ const char *probe_advice(const struct probe_host *host, const struct probe *prob
 		return "a report to stallprof, with this kernel's release";
 	if (host->row[i].in_module && !host->modules)
 		return "CAP_SYS_ADMIN";
+	if (host->row[i].shadowed)
+		return "";
 	if (host->row[i].untyped)
 		return BUILT_WITH_BTF;
 	return probe->advice ? probe->advice : "";
