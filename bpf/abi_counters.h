@@ -14,6 +14,7 @@
 	X(tag_pops_stray, "pops without a push")                                                             \
 	X(tags_without_memory, "pushes of threads that had no memory for tags")                              \
 	X(threads_failed, "tagged threads for which no storage could be had")                                \
+	X(threads_busy, "times a tagged thread was not found, as its CPU was at another's storage")          \
 	X(slots_exhausted, "waits without a user stack because too many threads waited at once")             \
 	X(slots_lost, "stack buffers that could not be given back")                                          \
 	X(stacks_not_copied,                                                                                 \

@@ -4,6 +4,7 @@
 #ifndef STALLPROF_MARK_BPF_H
 #define STALLPROF_MARK_BPF_H
 
+#include "bpf/found.bpf.h"
 #include "bpf/fault.bpf.h"
 
 /* A completion lasts microseconds. The mark must not outlive it, even if its end is not seen. */
@@ -32,20 +33,10 @@ struct {
 	__type(value, struct marks);
 } marks SEC(".maps") __weak;
 
-/* This CPU's preemption count, 0 where that is not known. It is a variable of the CPU, whose name not every kernel gives away; but it lies at
- * a fixed distance from the CPU's run queue, to which each task leads. */
+/* This CPU's preemption count, 0 where that is not known. */
 ALWAYS u32 preemption_count(struct task_struct *current)
 {
-	struct refcount_struct *count; /* any struct that is an int */
-	struct cfs_rq *cfs;
-
-	if (!preempt_count_from_rq || !HAS_FIELD(current, se.cfs_rq))
-		return 0;
-	cfs = current->se.cfs_rq;
-	if (!HAS_FIELD(cfs, rq))
-		return 0;
-	count = (void *)((u64)cfs->rq + preempt_count_from_rq);
-	return BPF_CORE_READ(count, refs.counter);
+	return cpu_variable(current, preempt_count_from_rq);
 }
 
 /* The interrupts that this CPU is in, as bits that only compare. */

@@ -40,6 +40,7 @@ const volatile __weak __u64 dma_threshold_ns = 20000; /* DMA maps that take this
 const volatile __weak bool samples_oncpu = false;     /* also sample on-CPU time outside stalls */
 const volatile __weak bool long_waits = false;        /* stacks also of waits that are no stalls, from T on */
 const volatile __weak __s64 preempt_count_from_rq = 0; /* where a CPU's preemption count lies; 0: not known */
+const volatile __weak __s64 storage_busy_from_rq = 0; /* … its count of users of task storage (found.bpf.h) */
 const volatile __weak __u32 interrupt_bits = 0; /* of it: NMIs, hard interrupts, a soft one that is served */
 const volatile __weak __u32 pause_arg = 0; /* which argument of balance_dirty_pages is its pause; 0: none */
 

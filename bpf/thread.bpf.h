@@ -4,6 +4,7 @@
 
 #include "bpf/bare_event.bpf.h"
 #include "bpf/cycle.bpf.h"
+#include "bpf/found.bpf.h"
 
 /* Memory of `task`: its own, where the programs run in it, or another's, where they may sleep. */
 #ifdef CONTEXT_OF_OTHERS
@@ -20,6 +21,8 @@ ALWAYS struct thread *thread_find(struct task_struct *task)
 	if (!task->bpf_storage)
 		return NULL; /* most have none: the question costs less than the call */
 	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t && storage_busy_from_rq)
+		count_refused((u64)BPF_CORE_READ(task, bpf_storage));
 	return t && t->word ? t : NULL;
 }
 

@@ -136,6 +136,7 @@ static const struct {
 	{ "wakes_unseen", "waits whose wake-up was not seen", OF_WAITS, 0.1 },
 	{ "device_unknown", "waits without a device", OF_WAITS, 0.1 },
 	{ "programs_skipped", "hooks that the kernel left out", OF_WAITS, 0.1 },
+	{ "threads_busy", "hooks that did not find their thread", OF_WAITS, 0.1 },
 	{ "switch_ins_unseen", "waits without a stack (switch_ins_unseen)", OF_WAITS, 0.1 },
 	{ "slots_exhausted", "waits without a user stack (slots_exhausted)", OF_WAITS, 0.1 },
 	{ "stalls_without_user", "stalls without a user stack (stalls_without_user)", OF_WAITS, 0.2 },

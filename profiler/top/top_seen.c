@@ -82,6 +82,10 @@ static const struct {
 	  "descriptors" },
 	{ "programs_skipped", NUMBER,
 	  "%s {time|times} the kernel left out a hook, as its program was running on that CPU already" },
+	{ "threads_busy", NUMBER,
+	  "%s {time|times} the kernel did not let a tagged thread be found, as it was at another's on that "
+	  "CPU: "
+	  "what it did may be under another tag or cause (Linux before 6.2)" },
 	{ "slots_lost", NUMBER, "%s {place|places} for stacks {is|are} lost" },
 	{ "device_unknown", NUMBER,
 	  "%s {wait for I/O has|waits for I/O have} no device, as no request was seen" },

@@ -73,6 +73,18 @@ static int64_t find_preempt_count(const struct btf *kernel)
 	return field >= 0 && find_cpu_variable(kernel, "pcpu_hot", &at) ? at + field - rq : 0;
 }
 
+/* Since Linux 6.2 a program gets a task's storage none the less, by a helper of its own; since 7.0 nobody counts. */
+static int64_t find_storage_busy(const struct btf *kernel)
+{
+	int64_t rq, at;
+
+	if (!find_cpu_variable(kernel, "runqueues", &rq) ||
+	    !find_cpu_variable(kernel, "bpf_task_storage_busy", &at) ||
+	    btf__find_by_name_kind(kernel, "bpf_task_storage_get_recur", BTF_KIND_FUNC) > 0)
+		return 0;
+	return at - rq;
+}
+
 /* Since 7.3 the upper byte counts how often interrupts were switched off, and interrupts come above that. */
 static uint32_t interrupt_bits(const struct btf *kernel)
 {
@@ -93,6 +105,7 @@ void kernel_places_find(const struct btf *kernel, struct kernel_places *places)
 	places->pause_arg = find_pause_arg(kernel);
 	places->maps_grow = kernel_has_helper(kernel, "BPF_FUNC_user_ringbuf_drain"); /* came with it */
 	places->preempt_count_from_rq = find_preempt_count(kernel);
+	places->storage_busy_from_rq = find_storage_busy(kernel);
 	places->interrupt_bits = interrupt_bits(kernel);
 	places->throttles = btf__find_by_name_kind(kernel, "throtl_data", BTF_KIND_STRUCT) > 0;
 	places->ai_tags = has_member(kernel, "request", "ai_tag") || has_member(kernel, "bio", "bi_ai_tag");

@@ -17,6 +17,7 @@ struct kernel_places {
 	uint32_t
 	        interrupt_bits; /* of the preemption count: NMIs, hard interrupts, a soft one that is served */
 	int64_t preempt_count_from_rq; /* from a CPU's run queue to its preemption count, in bytes; 0: not known */
+	int64_t storage_busy_from_rq; /* … to its count of users of task storage; 0: it refuses nobody for that */
 };
 
 void kernel_places_find(const struct btf *kernel, struct kernel_places *places);

@@ -81,6 +81,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->tells_requests = knobs->tells_requests;
 	bpf->rodata->pause_arg = knobs->places->pause_arg;
 	bpf->rodata->preempt_count_from_rq = knobs->places->preempt_count_from_rq;
+	bpf->rodata->storage_busy_from_rq = knobs->places->storage_busy_from_rq;
 	bpf->rodata->interrupt_bits = knobs->places->interrupt_bits;
 	bpf->rodata->has_asker = opts->has_asker;
 	bpf->bss->filter_cgroup = opts->cgroup_id;

@@ -51,6 +51,7 @@ static void test_kernel_places__this_kernel(void **state)
 	if (places.pause_arg != 6)
 		assert_int_equal(places.pause_arg, 10);
 	assert_int_not_equal(places.preempt_count_from_rq, 0);
+	print_message("# storage_busy_from_rq: %" PRId64 "\n", places.storage_busy_from_rq);
 	if (!kallsyms_address("runqueues", &rq) || !rq)
 		return; /* CONFIG_KALLSYMS_ALL=n, or not root */
 	print_message("# kallsyms have the variables\n");
@@ -149,6 +150,23 @@ static void test_kernel_places__counts_disabled(void **state)
 	assert_int_equal(places_of(btf).interrupt_bits, 0x1f000100);
 }
 
+/* Linux 5.15 to 6.1 refuse task storage while that counts; 6.2 and later have it, and another helper for programs. */
+static void test_kernel_places__storage_busy(void **state)
+{
+	struct btf *btf = btf__new_empty();
+	int nothing;
+
+	(void)state;
+	add_variables(btf, "bpf_task_storage_busy", 0, 4, 0x2dc58);
+	assert_int_equal(places_of(btf).storage_busy_from_rq, 0x2dc58 - RQ_AT);
+	btf = btf__new_empty();
+	nothing = btf__add_func_proto(btf, 0);
+	assert_true(btf__add_func(btf, "bpf_task_storage_get_recur", BTF_FUNC_STATIC, nothing) > 0);
+	add_variables(btf, "bpf_task_storage_busy", 0, 4, 0x2dc58);
+	assert_int_equal(places_of(btf).storage_busy_from_rq, 0);
+	assert_int_equal(places_of(btf__new_empty()).storage_busy_from_rq, 0);
+}
+
 static void test_kernel_places__not_known(void **state)
 {
 	struct btf *btf = btf__new_empty();
@@ -171,6 +189,7 @@ int main(void)
 		cmocka_unit_test(test_kernel_places__variable),
 		cmocka_unit_test(test_kernel_places__hot_structure),
 		cmocka_unit_test(test_kernel_places__counts_disabled),
+		cmocka_unit_test(test_kernel_places__storage_busy),
 		cmocka_unit_test(test_kernel_places__not_known),
 	};
 
