@@ -13,6 +13,7 @@ __stallprof_causes() {
 # __stallprof_values OPTION COMMAND PROGRAM: what may stand behind it; nothing where that is a file, a name or a number.
 __stallprof_values() {
 	case $2:$1 in
+	diff:--by | diff:-b) echo function line stack cause device class tag process inherited && return ;;
 	diff:--format) echo text markdown json junit && return ;;
 	record:--waits) echo auto long none && return ;;
 	report:--format | report:-f) echo text markdown json html && return ;;
@@ -21,7 +22,7 @@ __stallprof_values() {
 	--by | -b) echo class tag process function line stack stall device inherited ;;
 	--normalize | -N) echo wall tag step io bytes none ;;
 	--type | -t) echo delay cpu contentions recovery ;;
-	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault ;;
+	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault lock pipe socket poll sleep child stopped other undecided blocked ;;
 	--demangle) echo templates full simplified none ;;
 	--no-cause) __stallprof_causes "$3" ;;
 	--python) echo true false ;;
