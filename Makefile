@@ -77,7 +77,8 @@ help:
 	'make               build $(BUILD)/stallprof and libstalltag' \
 	'make run           install what is missing, build, profile a small training loop, print its stalls (where BPF is refused: in QEMU)' \
 	'make test          every test: $(PARTS); the last line counts them' \
-	'make unit | e2e | vm | test-pyroscope   one part of them (PYROSCOPE_URL=… for a real server)' \
+	'make unit | e2e | vm | test-pyroscope   one part of them (ONLY=WORD: those with that word in their path; V=1: all that they print;' \
+	'                   PYROSCOPE_URL=… for a real server)' \
 	'make test-vm       each stall cause made for real in guests, and a table of them (KERNEL=6.1 CASE=nvme_reset)' \
 	'make asan          unit and e2e tests under ASan and UBSan' \
 	'make planted-faults   do the unit tests see faults? 40 are planted one by one, 36 must be found' \
@@ -87,7 +88,9 @@ help:
 	'make check         format, lint, headers that compile alone, banned functions, shape of the house' \
 	'make install       into DESTDIR/PREFIX; make uninstall takes it back' \
 	'make deb | wheel | sbom   Debian packages, a wheel of stalltag, the list of what the program is made of, in $(BUILD)' \
-	'make test-deb      the Debian packages in a new Debian 12 in QEMU: install, record, push, remove'
+	'make test-deb      the Debian packages in a new Debian 12 in QEMU: install, record, push, remove' \
+	"make test-container   the container file's steps" \
+	'make clean         remove build/ and out/'
 
 # --- generated code -----------------------------------------------------------------------------------
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h &: %.proto

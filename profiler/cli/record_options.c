@@ -49,7 +49,8 @@ static const struct setting {
 	{ GROUP_PUSH, "bearer-token-file", "push.bearer_token_file", "FILE", "file with a bearer token" },
 	{ GROUP_PUSH, "push-timeout", "push.timeout_seconds", "SECONDS", "time limit of one request" },
 	{ GROUP_PUSH, "service-name", "service_name", "NAME",
-	  "series label service_name (default: the command's name)" },
+	  "series label service_name (default: the name of the command, or of the one process of -p; else "
+	  "stallprof)" },
 	{ GROUP_SAMPLING, "threshold-ns", "sampling.threshold_ns", "NS",
 	  "lowest sampling threshold T: waits of T or longer keep their stack; T is raised under load "
 	  "(100000)" },
@@ -75,7 +76,7 @@ static const struct setting {
 	{ GROUP_SAMPLING, "max-stalled", "sampling.max_stalled_threads", "N",
 	  "threads that may wait with a copied stack at once (256)" },
 	{ GROUP_SAMPLING, "max-classes", "tags.max_classes", "N",
-	  "classes of tags in one window, beyond which further ones are \"other\" (64)" },
+	  "classes of tags, those that have ended too, beyond which further ones are \"other\" (64)" },
 	{ GROUP_SAMPLING, "ring-bytes", "sampling.ring_bytes", "N",
 	  "ring buffer from the kernel, a power of two" },
 	{ GROUP_FILES, "checkpoint-sha256", "tags.checkpoint_sha256", NULL,
@@ -104,7 +105,9 @@ static const struct argp_option own_options[] = {
 	{ "cgroup", KEY_CGROUP, "DIR", 0, "only threads of this cgroup v2", GROUP_WHAT },
 	{ NULL, 0, NULL, 0, "The tag of the whole command or process:", GROUP_TAG },
 	{ "name", KEY_NAME, "NAME", 0,
-	  "its name (default: the program's file name; train.py of python train.py)", GROUP_TAG },
+	  "its name (default: the program's file name, train.py of python train.py; of -p the tag that "
+	  "stallprof tag gave it, else its name in ps)",
+	  GROUP_TAG },
 	{ "id", KEY_ID, "N", 0, "its exact id", GROUP_TAG },
 	{ NULL, 0, NULL, 0, "Tags without a change to the program:", GROUP_FILES },
 	{ "tag-files", KEY_TAG_FILES, "FOLDER[=NAME]", 0,

@@ -29,10 +29,11 @@ consumer does and waits for until it asks for the next item. Put tags around the
 contextlib.contextmanager, where the consumer is the block, that is as it should be.)
 
 The work is done by libstalltag.so, which pip installs with this module. It is looked for in the program itself, then as
-$STALLTAG_LIBRARY, among the libraries that are loaded already (an extension may be linked with it, and two copies would keep
-a thread's tags apart), beside this file, by the system's loader, and in this Python's lib folder. Where none can be loaded,
-tags do nothing: a warning says so once, at the import, and library_path is None. Import OpenTelemetry's or Datadog's
-library before the first tag: stalltag then leaves OpenTelemetry's thread context to it.
+$STALLTAG_LIBRARY if that is set, and nowhere else in that case; otherwise among the libraries that are loaded already (an
+extension may be linked with it, and two copies would keep a thread's tags apart), beside this file, by the system's loader,
+in this Python's lib folder and in /usr/local/lib. Where none can be loaded, tags do nothing: a warning says so once, at the
+import, and library_path is None. Import OpenTelemetry's or Datadog's library before the first tag: stalltag then leaves
+OpenTelemetry's thread context to it.
 """
 import contextlib
 import ctypes
