@@ -56,7 +56,7 @@ def pytest_configure(config):
 
 
 def is_ready(process, fd):
-    """Waits for the line of --ready-fd. False: the profiler has ended, as without it."""
+    """Waits for the line of --ready-fd. False: it did not come in time, or the profiler has ended, which is dead then."""
     ready = False
     try:
         poll = select.poll()

@@ -2,8 +2,6 @@
 #ifndef STALLPROF_PROFILER_MAP_ROOM_H
 #define STALLPROF_PROFILER_MAP_ROOM_H
 
-#include <stddef.h>
-
 struct bpf_object;
 
 /*
@@ -14,7 +12,7 @@ struct bpf_object;
 #define MAP_ROOM_LRU_LOT 128
 
 /* Makes each such table of an object that is not loaded yet so much larger that it holds what it is made for on any of `cpus` CPUs. One of a
- * single entry is not in use, and stays as it is. Returns by how many bytes, about: some 150 KiB a CPU. */
-size_t map_room_for_cpus(struct bpf_object *object, unsigned int cpus);
+ * single entry is not in use, and stays as it is. That takes some 150 KiB a CPU. */
+void map_room_for_cpus(struct bpf_object *object, unsigned int cpus);
 
 #endif

@@ -10,9 +10,9 @@ export const RUNQUEUE = 'runqueue';
 export const NOBODY = 'programs without a tag'; // whose requests are of no class
 export const MEANINGS = {
   oncpu: 'ran on a CPU', runqueue: 'could run, but waited for a CPU', blocked: 'waited for what is no stall: other threads, timers, peers',
-  block_io: 'waited for a request to a disk', throttle: 'held back by an I/O limit of its control group (io.max, blkio.throttle), not by the disk',
+  block_io: 'waited for a request to a disk', throttle: 'held back by an I/O limit of its control group (io.max, io.latency, io.cost), not by the disk',
   writeback: 'waited until the kernel had written pages back', journal: "waited for the file system's journal", tag_wait: "waited for a free place in the disk's queue",
-  nfs_read: 'waited for an NFS server, to read or look up', nfs_write: 'waited for an NFS server, to write or close', dma_map: 'waited for a request whose DMA map was slow',
+  nfs_read: 'waited for an NFS server, to read or look up', nfs_write: 'waited for an NFS server, to write or close', dma_map: 'waited for a slow DMA map: of a disk request, or in a call for another device',
   dma_bounce: 'waited for a request whose data went through a bounce buffer', gpu_sync: 'in a call that waits for the GPU', collective: 'in a call that waits for other ranks',
   gpu_ring: "waited for room in a GPU's ring or queue", gpu_fence: 'waited for a fence of a GPU', nvme_timeout: 'waited for a request that timed out',
   nvme_abort: 'waited for a request that was aborted', nvme_reset: 'waited while its NVMe controller was reset', iommu_fault: 'waited for a request whose device made an IOMMU fault',

@@ -29,15 +29,13 @@ static void test_map_room__is_made_in_each_table_that_forgets(void **state)
 		       { "known_stacks", 2048 }, { "held_back", 1024 },    { "befallen", 1024 },
 		       { "faults", 1024 },       { "dirty_files", 16384 }, { "file_syncs", 4096 } };
 	struct stallprof_bpf *bpf = stallprof_bpf__open();
-	size_t bytes;
 
 	(void)state;
 	assert_non_null(bpf);
 	assert_int_equal(bpf_map__set_max_entries(bpf->maps.file_syncs, 4096), 0);
-	bytes = map_room_for_cpus(bpf->obj, CPUS);
+	map_room_for_cpus(bpf->obj, CPUS);
 	for (size_t i = 0; i < sizeof(in_use) / sizeof(in_use[0]); i++)
 		assert_int_equal(entries_of(bpf, in_use[i].name), in_use[i].entries + 128 * CPUS);
-	assert_in_range(bytes, 128 * 1024 * CPUS, 192 * 1024 * CPUS);
 	stallprof_bpf__destroy(bpf);
 }
 
