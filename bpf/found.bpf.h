@@ -10,6 +10,18 @@
 
 #include "bpf/state.bpf.h"
 
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct bpf_local_storage_data {
+	void *smap; /* the map that it is of */
+};
+
+struct bpf_local_storage {
+	struct bpf_local_storage_data *cache[16]; /* those that were asked for last */
+};
+
+#pragma clang attribute pop
+
 /* An int of the CPU that we are on. Not every kernel gives the names of such variables away; but they lie at a fixed distance from the CPU's
  * run queue, to which each task leads. 0: not known. */
 ALWAYS u32 cpu_variable(struct task_struct *current, s64 from_rq)

@@ -120,14 +120,7 @@ struct sched_info {
 };
 
 struct cgroup_subsys_state;
-
-struct bpf_local_storage_data {
-	void *smap; /* the map that it is of */
-};
-
-struct bpf_local_storage {
-	struct bpf_local_storage_data *cache[16]; /* those that were asked for last */
-};
+struct bpf_local_storage;
 
 struct css_set {
 	struct cgroup_subsys_state

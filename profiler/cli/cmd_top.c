@@ -16,6 +16,7 @@
 #include "profiler/cli/top_options.h"
 #include "profiler/top/top_screen.h"
 #include "profiler/top/top_seen.h"
+#include "profiler/top/top_stamp.h"
 #include "profiler/top/top_text.h"
 
 #define TABLE_ROWS    10 /* of one table, unless -n says otherwise */

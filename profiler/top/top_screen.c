@@ -21,6 +21,7 @@
 #include "profiler/top/top_checkpoints.h"
 #include "profiler/top/top_requests.h"
 #include "profiler/top/top_seen.h"
+#include "profiler/top/top_stamp.h"
 #include "profiler/top/top_users.h"
 
 /* For a screen that is to fit. */
