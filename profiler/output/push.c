@@ -275,7 +275,10 @@ static int failed_as(const struct push_client *client, CURLcode code)
 		                       code == CURLE_RECV_ERROR
 		               ? -ETIMEDOUT
 		               : -EAGAIN;
-	if (code == CURLE_SEND_FAIL_REWIND || push_client_sent_all(client))
+	/* libcurl would send it again, and no longer knows how much it has sent: at most what it has read. */
+	if (code == CURLE_SEND_FAIL_REWIND)
+		return client->read_len < client->request_len ? -EREMOTEIO : -ETIMEDOUT;
+	if (push_client_sent_all(client))
 		return -ETIMEDOUT;
 	return !curl_easy_getinfo(client->curl, CURLINFO_SIZE_UPLOAD_T, &sent) && sent > 0 ? -EREMOTEIO
 	                                                                                   : -EAGAIN;
