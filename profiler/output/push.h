@@ -15,9 +15,9 @@
  * http and https are refused; the environment's proxies (https_proxy, no_proxy) are honoured as curl
  * does, but for localhost.
  *
- * A client keeps its connection open between requests, for five minutes at most, as the name may lead elsewhere by then. Nothing is sent
- * twice by one call, but for new credentials (-EPERM). It may be used by one thread at a time, but for
- * push_client_stop(); several clients may live side by side.
+ * A client keeps its connection open between requests, for five minutes at most, as the name may lead elsewhere by then. No profile is
+ * sent twice by one call, but for new credentials (-EPERM); a question (push_client_ask()) may be, by libcurl. It may be used by one
+ * thread at a time, but for push_client_stop(); several clients may live side by side.
  */
 #ifndef STALLPROF_PROFILER_PUSH_H
 #define STALLPROF_PROFILER_PUSH_H
