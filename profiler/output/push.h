@@ -57,7 +57,7 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * gzip'd pprof profile.
  *
  * 0		the server has it
- * -EAGAIN	not now: any other 429, or it was not reached (refused connection, timeout, no such host…). May
+ * -EAGAIN	not now: 429, but for -EDQUOT, or it was not reached (refused connection, timeout, no such host…). May
  *		be tried again
  * -EREMOTEIO	not now either: 5xx but 504, or the connection broke midway. The server has failed, or fails at this request
  * -ETIMEDOUT	not now either, but all of it was sent before the connection failed or fell silent, or somebody gave up waiting for

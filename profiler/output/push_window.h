@@ -29,7 +29,7 @@ struct push_window {
 	size_t n, room;               /* 0: they are in the spool, or there are none */
 	/* The progress, which outlasts push_window_unload(): */
 	size_t at;               /* the next to send; of those before it nothing is to be sent any more */
-	unsigned int unanswered; /* tries of that one which the server may have taken */
+	unsigned int unanswered; /* tries of that one which the server may have taken, 408 and 504 included */
 	bool failed;             /* a part of it was not, or will not be, pushed */
 	uint64_t number;         /* in the spool; 0: it is not there */
 	uint64_t file_bytes;     /* which it takes there */

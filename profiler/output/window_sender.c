@@ -81,7 +81,7 @@ static int send_body(struct window_sender *sender, const struct series_labels *l
 	                        err_len);
 }
 
-/* A wrong token or URL is put right by a reload, and memory comes back. */
+/* A wrong token is put right by its file, a wrong URL by a reload, and memory comes back. */
 static bool is_passing(int result)
 {
 	return result == -EPERM || result == -ENOENT || result == -ENOMEM;
