@@ -138,7 +138,7 @@ void scrape_server_cut_slow(struct scrape_server *server)
 
 /* --- who may ask ------------------------------------------------------------------------------------------- */
 
-/* A file's disk may hang: nobody waits for the lock meanwhile. */
+/* The token may keep us a moment (scrape_token.h), in which nobody waits for the lock. */
 static bool may_ask(struct scrape_server *server, struct MHD_Connection *connection)
 {
 	const char *given =

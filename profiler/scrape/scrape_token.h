@@ -1,6 +1,7 @@
 /*
  * Who may ask: whoever has the bearer token that a file holds. Others may replace the file at any time: it is read again when somebody
- * asks, once a second at most, in the server's thread. While it cannot be used the last token holds.
+ * asks, once a second at most, by a thread of its own, as its file system may not answer. Who asks waits for a quarter of a second at most, and
+ * not again for the same reading. While the file cannot be used the last token holds.
  */
 #ifndef STALLPROF_PROFILER_SCRAPE_TOKEN_H
 #define STALLPROF_PROFILER_SCRAPE_TOKEN_H
