@@ -174,7 +174,7 @@ void object_move(struct object *o, const char *root, const char *path)
 	if (o->has_missed) {
 		o->debug_tried = false;
 		object_load_debug_file(o);
-		found |= o->debug != debug || o->alt != alt;
+		found |= o->debug != debug || o->alt != alt || !o->debug_tried;
 	}
 	if (!found)
 		return;

@@ -1,4 +1,7 @@
-/* Tests of object_cache.h: an object whose process has ended finds its debug files through the next one. */
+/*
+ * Tests of object_cache.h: an object whose process has ended finds its debug files through the next one. They are in
+ * /dev/shm, which has no block device, so that a gate is asked.
+ */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "symbolizer/base/file_gate.h"
 #include "symbolizer/object/object_cache.h"
 #include "tests/unit/compile_program.h"
 
@@ -29,6 +33,7 @@ static const int first, second; /* processes */
 static int begin(void **state)
 {
 	(void)state;
+	file_gate_set(NULL);
 	stats = (struct symbolizer_stats){ 0 };
 	cache = object_cache_new(&env);
 	return 0;
@@ -130,6 +135,34 @@ static void test_object_moved__not_yet(void **state)
 	end(state);
 }
 
+static bool answers_but_for_debug_file(void *ctx, uint64_t dev, const char *path)
+{
+	(void)ctx;
+	(void)dev;
+	return !strstr(path, "stripped.debug");
+}
+
+/* What could be had before is no answer while it is not known whether there is a debug file. */
+static void test_object_moved__does_not_answer(void **state)
+{
+	const struct file_gate gate = { .answers = answers_but_for_debug_file };
+	struct object_answer answer;
+	struct object *o;
+	char root[64];
+
+	begin(state);
+	stop(start(root));
+	o = get("stripped", root, &first);
+	assert_false(has_dwarf(o, "stripped", FIRST_FUNCTION));
+	object_cache_opener_gone(cache, &first);
+	file_gate_set(&gate);
+	assert_ptr_equal(get("stripped", "/proc/self/root", &second), o);
+	assert_false(object_resolve(o, address_of("stripped", FIRST_FUNCTION), &answer));
+	file_gate_set(NULL);
+	assert_true(has_dwarf(o, "stripped", FIRST_FUNCTION));
+	end(state);
+}
+
 /* What has been found is kept, with the answers. */
 static void test_object_moved__nothing_missed(void **state)
 {
@@ -182,7 +215,9 @@ static void test_object_moved__split_units(void **state)
 
 static int set_up(void **state)
 {
-	return program_dir_make(state) ||
+	(void)state;
+	snprintf(program_dir, sizeof(program_dir), "/dev/shm/stallprof-test-XXXXXX");
+	return !mkdtemp(program_dir) ||
 	       shell("cd '%s' && for i in a b; do "
 	             "echo \"int ${i}_function(int n) { return n * 7; }\" > $i.c; done && "
 	             "cc -g -gsplit-dwarf -O1 -shared -fPIC -o split a.c b.c && "
@@ -197,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_object_moved__debug_file),
 		cmocka_unit_test(test_object_moved__not_yet),
+		cmocka_unit_test(test_object_moved__does_not_answer),
 		cmocka_unit_test(test_object_moved__nothing_missed),
 		cmocka_unit_test(test_object_moved__split_units),
 	};
