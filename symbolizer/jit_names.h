@@ -65,7 +65,7 @@ bool jit_names_is_jitdump(const char *path, unsigned long *number);
 bool jit_names_find(struct jit_names *j, const struct jit_process *of, uint64_t pc, struct jit_name *out);
 void jit_names_forget(struct jit_names *j);
 
-/* Frees the names of both, of a living process, to make room for those of others: none are read for a minute. */
+/* Frees the names of both, to make room for those of other processes: none are read for a minute. */
 void jit_names_drop(struct jit_names *j);
 
 /* Bytes of both tables; 0: none have been read. */
