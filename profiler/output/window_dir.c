@@ -261,18 +261,21 @@ static bool is_left_over(const char *name)
 	return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Whether only this host can write there, so that a process id means one of this host. */
-static bool is_local(int fd)
+/*
+ * Whether a process id means one of this host. Not the same as whether files may be mapped (regular_file_keeps_pages()): any
+ * overlay will do, as it writes to a file system of this host.
+ */
+static bool only_this_host_writes(int fd)
 {
-	static const long local[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
-		                      TMPFS_MAGIC,      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC };
+	static const long ours[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
+		                     TMPFS_MAGIC,      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC };
 	struct statfs fs;
 	size_t i;
 
 	if (fstatfs(fd, &fs))
 		return false;
-	for (i = 0; i < sizeof(local) / sizeof(local[0]); i++) {
-		if (fs.f_type == local[i])
+	for (i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
+		if (fs.f_type == ours[i])
 			return true;
 	}
 	return false;
@@ -285,7 +288,7 @@ void window_dir_clean(const char *dir)
 
 	if (!listing)
 		return;
-	while (is_local(dirfd(listing)) && (entry = readdir(listing))) {
+	while (only_this_host_writes(dirfd(listing)) && (entry = readdir(listing))) {
 		if (is_left_over(entry->d_name))
 			unlinkat(dirfd(listing), entry->d_name, 0);
 	}

@@ -30,7 +30,7 @@ struct known_mount {
 	uint64_t dev;
 	uint64_t typed_ns;          /* when its type was looked up */
 	uint64_t asked_ns, told_ns; /* of the last question and answer; 0: there was none */
-	bool is_local;              /* no other process, and no other machine, has to answer */
+	bool kernel_answers;        /* no other process, and no other machine, has to answer */
 	bool waits;                 /* it has been asked */
 	bool said;                  /* that it does not answer */
 	bool was_silent;            /* since silent_mounts_take() */
@@ -50,13 +50,16 @@ struct silent_mounts {
 
 /* --- what kind of file system it is ---------------------------------------------------------------------- */
 
-/* Kinds without a block device that the kernel answers for itself. */
-static const char *const local_types[] = { "overlay", "tmpfs",    "btrfs",     "zfs",  "bcachefs", "ramfs",
-	                                   "rootfs",  "devtmpfs", "hugetlbfs", "proc", "sysfs",    "bpf" };
+/*
+ * Kinds without a block device that the kernel answers for itself. Pages of a file there may still be lost, or others may write
+ * to it: regular_file_keeps_pages(), and only_this_host_writes() of window_dir.c.
+ */
+static const char *const kernel_types[] = { "overlay", "tmpfs",    "btrfs",     "zfs",  "bcachefs", "ramfs",
+	                                    "rootfs",  "devtmpfs", "hugetlbfs", "proc", "sysfs",    "bpf" };
 
 struct typing {
 	uint64_t dev;
-	bool is_local;
+	bool kernel_answers;
 };
 
 static bool take_type(void *ctx, const struct mountinfo_entry *mount)
@@ -65,13 +68,13 @@ static bool take_type(void *ctx, const struct mountinfo_entry *mount)
 
 	if (makedev(mount->major, mount->minor) != typing->dev)
 		return false;
-	for (size_t i = 0; i < sizeof(local_types) / sizeof(*local_types); i++)
-		typing->is_local |= !strcmp(mount->type, local_types[i]);
+	for (size_t i = 0; i < sizeof(kernel_types) / sizeof(*kernel_types); i++)
+		typing->kernel_answers |= !strcmp(mount->type, kernel_types[i]);
 	return true;
 }
 
 /* By the mounts of the process whose file it is, as far as that can be told, and by our own. */
-static bool find_type(uint64_t dev, const char *path, bool *is_local)
+static bool find_type(uint64_t dev, const char *path, bool *kernel_answers)
 {
 	struct typing typing = { .dev = dev };
 	char who[16] = "self";
@@ -80,7 +83,7 @@ static bool find_type(uint64_t dev, const char *path, bool *is_local)
 	if (!mountinfo_each("/proc", who, take_type, &typing) &&
 	    (!strcmp(who, "self") || !mountinfo_each("/proc", "self", take_type, &typing)))
 		return false;
-	*is_local = typing.is_local;
+	*kernel_answers = typing.kernel_answers;
 	return true;
 }
 
@@ -140,7 +143,7 @@ static struct known_mount *know(struct silent_mounts *mounts, uint64_t dev, cons
 		return NULL;
 	mount->typed_ns = now;
 	/* A container's is not in our list: by a path of ours what is known stands. What is in no list is asked. */
-	find_type(dev, path, &mount->is_local);
+	find_type(dev, path, &mount->kernel_answers);
 	return mount;
 }
 
@@ -274,7 +277,7 @@ static bool answers(void *ctx, uint64_t dev, const char *path)
 	uint64_t now = monotonic_ns();
 	struct known_mount *mount = know(mounts, dev, path, now);
 
-	if (!mount || mount->is_local)
+	if (!mount || mount->kernel_answers)
 		return true;
 	take_answers(mounts);
 	if (asker_process_has_ended(mounts->asker) && !begin_anew(mounts, now))

@@ -98,19 +98,19 @@ bool regular_file_is_safe_in(int fd, const char *path, const char *dir)
 
 #define ZFS_SUPER_MAGIC 0x2fc12fc1
 
-bool regular_file_is_local(int fd)
+bool regular_file_keeps_pages(int fd)
 {
-	static const uint32_t local[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
-		                          F2FS_SUPER_MAGIC, ZFS_SUPER_MAGIC, SQUASHFS_MAGIC,
-		                          TMPFS_MAGIC,      RAMFS_MAGIC };
+	static const uint32_t keeping[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+		                            F2FS_SUPER_MAGIC, ZFS_SUPER_MAGIC, SQUASHFS_MAGIC,
+		                            TMPFS_MAGIC,      RAMFS_MAGIC };
 	struct stat st, own;
 	struct statfs fs;
 	size_t i;
 
 	if (fstatfs(fd, &fs))
 		return false;
-	for (i = 0; i < sizeof(local) / sizeof(local[0]); i++)
-		if ((uint32_t)fs.f_type == local[i])
+	for (i = 0; i < sizeof(keeping) / sizeof(keeping[0]); i++)
+		if ((uint32_t)fs.f_type == keeping[i])
 			return true;
 	return (uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC && !fstat(fd, &st) &&
 	       !stat("/proc/self/exe", &own) && st.st_dev == own.st_dev;

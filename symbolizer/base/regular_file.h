@@ -26,7 +26,7 @@ int regular_file_open_in(const char *root, const char *path, int flags);
 /* The same; *st becomes what fstat() said of it. */
 int regular_file_open_stat(const char *root, const char *path, int flags, struct stat *st);
 
-/* Does the file belong to root or to us, and may nobody else write to it? Such a file may be mapped, if it is local. */
+/* Does the file belong to root or to us, and may nobody else write to it? Such a file may be mapped, if it keeps its pages. */
 bool regular_file_is_safe(int fd);
 
 /*
@@ -37,10 +37,11 @@ bool regular_file_is_safe_in(int fd, const char *path, const char *dir);
 
 /*
  * Is the file in memory, or on a block device? Of another one, pages may be gone (SIGBUS to whoever has it mapped) or wait for
- * a server without an end. What is not known to be local is not; an overlay, whose parts may be anywhere, only where our own
- * program is on it, whose pages are no better.
+ * a server without an end. What is not known to keep them does not; an overlay, whose parts may be anywhere, only where our own
+ * program is on it, whose pages are no better. Other questions, with lists of their own: whether only this host writes there
+ * (profiler/output/window_dir.c), whether the kernel answers without anybody else (profiler/session/silent_mounts.c).
  */
-bool regular_file_is_local(int fd);
+bool regular_file_keeps_pages(int fd);
 
 /* Has the path ".." as a component? */
 bool path_has_dotdot(const char *path);

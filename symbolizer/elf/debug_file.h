@@ -33,7 +33,7 @@ bool debug_file_root_has_gone(const char *root);
  *
  * What lies beside the file is as hostile as the file. Only regular files are opened, of 4 GiB at most (1 GiB
  * when the CRC has to be computed); only those in our own folders that nobody but root or we may write to are
- * mapped, and only from local file systems (regular_file_is_local()). Below ROOT every path is resolved as for the process: no link and no ".." leads out of it.
+ * mapped, and only from file systems that keep their pages (regular_file_keeps_pages()). Below ROOT every path is resolved as for the process: no link and no ".." leads out of it.
  */
 int debug_file_open(struct elf_file *f, const struct debug_file_place *place, size_t max_bytes,
                     struct elf_file **out);

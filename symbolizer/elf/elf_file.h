@@ -4,7 +4,7 @@
  *
  * 64-bit little-endian only. A file that others may write is read by pread into memory of our own (a mapping
  * would raise SIGBUS when it is truncated), and so is one of a file system that may not answer, or lose it; one that is
- * trusted, such as those in /usr/lib/debug, and local (regular_file_is_local()) is mapped.
+ * trusted, such as those in /usr/lib/debug, and keeps its pages (regular_file_keeps_pages()) is mapped.
  */
 #ifndef SYMBOLIZER_ELF_FILE_H
 #define SYMBOLIZER_ELF_FILE_H

@@ -200,7 +200,7 @@ static int open_known(int fd, const struct stat *st, bool trusted, size_t max_by
 	else
 		note_origin(f, st);
 	if (!err)
-		err = trusted && regular_file_is_local(fd) ? map_whole(f) : read_head(f);
+		err = trusted && regular_file_keeps_pages(fd) ? map_whole(f) : read_head(f);
 	return finish_open(f, err, out);
 }
 

@@ -1,4 +1,4 @@
-/* Tests of regular_file_is_local() and elf_file.h: which files are mapped, by a type of file system that the test makes up. */
+/* Tests of regular_file_keeps_pages() and elf_file.h: which files are mapped, by a type of file system that the test makes up. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,10 +33,10 @@ int fstatfs(int fd, struct statfs *fs)
 	return error_told ? -1 : 0;
 }
 
-static bool is_local(int fd, uint32_t type)
+static bool keeps_pages(int fd, uint32_t type)
 {
 	type_told = type;
-	return regular_file_is_local(fd);
+	return regular_file_keeps_pages(fd);
 }
 
 /* This program, in a file that is in memory. */
@@ -51,11 +51,11 @@ static int own_program(void)
 	return to;
 }
 
-static void test_elf_mapping__local(void **state)
+static void test_elf_mapping__keeps_pages(void **state)
 {
-	static const uint32_t local[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
-		                          F2FS_SUPER_MAGIC, 0x2fc12fc1,      SQUASHFS_MAGIC,
-		                          TMPFS_MAGIC,      RAMFS_MAGIC };
+	static const uint32_t keeping[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+		                            F2FS_SUPER_MAGIC, 0x2fc12fc1,      SQUASHFS_MAGIC,
+		                            TMPFS_MAGIC,      RAMFS_MAGIC };
 	/* NFS, SMB, CIFS, SMB 2, FUSE, 9p, AFS, Lustre, Ceph, GPFS, and one that nobody knows. */
 	static const uint32_t others[] = { 0x6969,     0x517b,     0xff534d42, 0xfe534d42,
 		                           0x65735546, 0x01021997, 0x5346414f, 0x0bd00bd0,
@@ -64,15 +64,15 @@ static void test_elf_mapping__local(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(local) / sizeof(*local); i++)
-		assert_true(is_local(fd, local[i]));
+	for (i = 0; i < sizeof(keeping) / sizeof(*keeping); i++)
+		assert_true(keeps_pages(fd, keeping[i]));
 	for (i = 0; i < sizeof(others) / sizeof(*others); i++)
-		assert_false(is_local(exe, others[i]));
+		assert_false(keeps_pages(exe, others[i]));
 	/* An overlay, with our program on it and without. */
-	assert_true(is_local(exe, OVERLAYFS_SUPER_MAGIC));
-	assert_false(is_local(fd, OVERLAYFS_SUPER_MAGIC));
+	assert_true(keeps_pages(exe, OVERLAYFS_SUPER_MAGIC));
+	assert_false(keeps_pages(fd, OVERLAYFS_SUPER_MAGIC));
 	error_told = EIO;
-	assert_false(is_local(fd, EXT4_SUPER_MAGIC));
+	assert_false(keeps_pages(fd, EXT4_SUPER_MAGIC));
 	error_told = 0;
 	close(fd);
 	close(exe);
@@ -120,7 +120,7 @@ static void test_elf_mapping__mapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_elf_mapping__local),
+		cmocka_unit_test(test_elf_mapping__keeps_pages),
 		cmocka_unit_test(test_elf_mapping__mapped),
 	};
 
