@@ -367,7 +367,7 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
 	*out = s->stats;
 	out->memory_bytes = intern_memory(s->paths) + object_cache_memory(s->objects) +
 	                    kernel_memory(s->kernel) + lone_files_memory(&s->files) + jit_memory(s);
-	out->names_refused += intern_refused(s->paths);
+	out->names_refused += intern_refused(s->paths) + kernel_names_refused(s->kernel);
 	out->files_cached = object_cache_count(s->objects);
 	out->processes = HASH_COUNT(s->processes);
 	out->kernel_symbols = kernel_symbols(s->kernel);

@@ -22,9 +22,9 @@
  *	else is mapped there now), of a kernel result until symbolizer_free().
  *
  * Bounds: tables, with the names of their answers, by max_memory_bytes; names of code compiled at run time by a quarter of
- * that, but those of the process asked last, of up to 230 MiB, stay in any case; paths and build-ids of mapped files 64 MiB, after
- * which new ones all read "[too many names]" (names_refused counts them); 16 KiB of a name; 65536 mappings a process,
- * after which those not heard of for longest are dropped.
+ * that, but those of the process asked last, of up to 230 MiB, stay in any case; paths and build-ids of mapped files 64 MiB, names
+ * and build-ids of kernel modules 4 MiB, after which new ones all read "[too many names]" (names_refused counts them);
+ * 16 KiB of a name; 65536 mappings a process, after which those not heard of for longest are dropped.
  *
  * Trust: nothing that a profiled process can influence is trusted. Of the files that its mappings and ELF files name,
  * only regular ones are opened, and only those in debug_dir that nobody but root or we may write to are mapped into

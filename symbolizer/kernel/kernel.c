@@ -389,3 +389,8 @@ size_t kernel_memory(const struct kernel *k)
 	return (k->symbols ? kallsyms_memory(k->symbols) : 0) + kernel_code_memory(&k->code) +
 	       kernel_debug_memory(k->debug) + intern_memory(k->strings);
 }
+
+uint64_t kernel_names_refused(const struct kernel *k)
+{
+	return intern_refused(k->strings);
+}

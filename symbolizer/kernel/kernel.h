@@ -55,4 +55,7 @@ bool kernel_is_entry(const char *function);
 size_t kernel_symbols(const struct kernel *k);
 size_t kernel_memory(const struct kernel *k);
 
+/* How many names and build-ids of modules came out as INTERN_FULL. */
+uint64_t kernel_names_refused(const struct kernel *k);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -457,6 +458,64 @@ static void test_kernel__entries(void **state)
 	assert_false(symbolizer_kernel_entry(&result));
 }
 
+/* --- what is kept of modules ---------------------------------------------------------------------------- */
+
+#define KEPT_MODULES 4096
+#define MODULE_BYTES 4096ull
+
+static void write_many_modules(void)
+{
+	char path[256];
+	FILE *file;
+	unsigned int i;
+
+	snprintf(path, sizeof(path), "%s/proc/kallsyms", program_dir);
+	file = fopen(path, "we");
+	for (i = 0; i <= KEPT_MODULES; i++)
+		fprintf(file, "%llx t shown\t[many_%u]\n", MODULE + i * MODULE_BYTES, i);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(shell("mkdir -p '%s/sys/module/many_%u/notes'", program_dir, KEPT_MODULES), 0);
+}
+
+static void write_build_id(uint64_t number)
+{
+	struct {
+		Elf64_Nhdr header;
+		char name[4];
+		uint64_t id[8];
+	} note = { { 4, sizeof(note.id), NT_GNU_BUILD_ID }, "GNU", { number } };
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/sys/module/many_%u/notes/.note.gnu.build-id", program_dir,
+	         KEPT_MODULES);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600); /* not cut: ext4 would write it to disk */
+	assert_int_equal(write(fd, &note, sizeof(note)), sizeof(note));
+	close(fd);
+}
+
+/* A module that there is no room for, built anew all the time. */
+static void test_kernel__names_refused(void **state)
+{
+	struct symbolizer *s = new_symbolizer("nothing");
+	struct symbolizer_stats st = { 0 };
+	struct sym_result r;
+	uint64_t i;
+
+	(void)state;
+	write_many_modules();
+	for (i = 0; i < KEPT_MODULES; i++)
+		symbolizer_kernel(s, MODULE + i * MODULE_BYTES, false, &r);
+	for (i = 1; i < 100000 && !st.names_refused; i++) {
+		write_build_id(i);
+		symbolizer_kernel(s, MODULE + KEPT_MODULES * MODULE_BYTES, false, &r);
+		assert_string_equal(r.frames[0].function, "shown");
+		symbolizer_stats(s, &st);
+	}
+	assert_in_range(i, 1000, 99999);
+	symbolizer_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +529,7 @@ int main(void)
 		cmocka_unit_test(test_kernel__vmcoreinfo),
 		cmocka_unit_test(test_kernel__packed_files_that_are_broken),
 		cmocka_unit_test(test_kernel__entries),
+		cmocka_unit_test(test_kernel__names_refused),
 	};
 
 	return cmocka_run_group_tests(tests, make_kernel, program_dir_remove);
