@@ -166,13 +166,14 @@ run: deps-build deps-page
 , := ,
 UNIT_TESTS := $(wildcard $(addprefix tests/unit/,test_*.c */test_*.c */*/test_*.c))
 UNIT_BINS  := $(addprefix $(BUILD)/tests/,$(basename $(notdir $(UNIT_TESTS))))
-vpath test_%.c $(sort $(dir $(UNIT_TESTS)))
-$(BUILD)/obj/unit/test_%.o: test_%.c | $(PB_H) $(SKEL)
+$(BUILD)/obj/tests/unit/%.o: tests/unit/%.c | $(PB_H) $(SKEL)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -c $< -o $@
-$(BUILD)/tests/test_%: $(BUILD)/obj/unit/test_%.o $(ARCHIVES)
+# Objects lie as their sources do: the .d file of one whose source has moved would ask for the old source.
+$(foreach test,$(UNIT_TESTS:.c=),$(eval $(BUILD)/tests/$(notdir $(test)): $(BUILD)/obj/$(test).o))
+$(UNIT_BINS): $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SANITIZE) -o $@ $< $(TEST_LDFLAGS) $(ARCHIVES) $(LIBS) -lcmocka
+	$(CC) $(CFLAGS) $(SANITIZE) -o $@ $(filter %.o,$^) $(TEST_LDFLAGS) $(ARCHIVES) $(LIBS) -lcmocka
 # Its allocations fail.
 $(BUILD)/tests/test_%_memory: TEST_LDFLAGS = $(addprefix -Wl$(,)--wrap=,malloc calloc realloc strdup free)
 
