@@ -7,10 +7,10 @@
 #define READY_FD_NONE  0
 #define READY_FD_LEAST 3
 
-/* False: it is not open. No program that is executed from now on inherits it, so the reader sees its end when we end. */
+/* False: it is not open for writing. No program that is executed from now on inherits it, so the reader sees its end when we end. */
 bool ready_fd_take(int fd);
 
-/* Writes the line and closes the file. SIGPIPE must be ignored. */
+/* Writes the line, unless it would wait for room, and closes the file. SIGPIPE must be ignored. */
 void ready_fd_tell(int fd);
 
 #endif

@@ -23,6 +23,7 @@
 #define CONNECT_TIMEOUT 5000L
 #define POLL_MS         1000
 #define LIFETIME        300L /* of a connection, in seconds */
+#define ANSWER_MAX      (1 << 20)
 
 struct push_client {
 	CURLM *multi; /* of the one transfer, as that can be woken up */
@@ -35,7 +36,7 @@ struct push_client {
 	size_t request_len, read_len; /* so much of it libcurl has read */
 	bool reconnects;              /* for the next one */
 	bool begun;                   /* the request */
-	size_t body_len;
+	size_t answer_len, body_len;
 	char body[PUSH_BODY_MAX]; /* of the last answer */
 	char curl_error[CURL_ERROR_SIZE];
 };
@@ -53,13 +54,16 @@ static int is_set(const char *s)
 	return s && *s;
 }
 
-/* Keeps what fits; the whole answer is read so that the connection can be used again. */
+/* Keeps what fits. The whole answer is read so that the connection can be used again, unless it is far longer than any of Pyroscope's. */
 static size_t take_body(char *data, size_t size, size_t n, void *arg)
 {
 	struct push_client *client = arg;
 	size_t len = size * n, room = sizeof(client->body) - client->body_len;
 	size_t kept = len < room ? len : room;
 
+	client->answer_len += len;
+	if (client->answer_len > ANSWER_MAX)
+		return 0; /* which ends it, with CURLE_WRITE_ERROR */
 	memcpy(client->body + client->body_len, data, kept);
 	client->body_len += kept;
 	return len;
@@ -347,7 +351,7 @@ static int post_once(struct push_client *client, const uint8_t *packed, size_t l
 	client->request_len = len;
 	client->read_len = 0;
 	client->begun = false;
-	client->body_len = 0;
+	client->answer_len = client->body_len = 0;
 	client->curl_error[0] = '\0';
 	code = curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
 	code = code ? code
@@ -359,7 +363,7 @@ static int post_once(struct push_client *client, const uint8_t *packed, size_t l
 		snprintf(err, err_len, "push to %s: given up before there was an answer", client->url);
 		return -ECANCELED;
 	}
-	if (code)
+	if (code && client->answer_len <= ANSWER_MAX)
 		return transport_error(client, code, err, err_len);
 	curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status == 200)

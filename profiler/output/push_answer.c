@@ -252,8 +252,8 @@ int push_answer_check_type(const char *type, const char *url, char *err, size_t 
 	static const char wanted[] = "application/proto"; /* which the request has */
 	char shown[64];
 
-	if (!strncasecmp(type, wanted, strlen(wanted)))
-		return 0;
+	if (!strncasecmp(type, wanted, strlen(wanted)) && strchr("; \t", type[strlen(wanted)]))
+		return 0; /* the end of the type is among these, too */
 	push_answer_words(type, strcspn(type, ";"), shown, sizeof(shown));
 	snprintf(err, err_len,
 	         "push to %s: something other than Pyroscope answered: HTTP 200 (%s): check push.url", url,

@@ -27,7 +27,7 @@ bool push_credentials_renew(struct push_credentials *credentials)
 {
 	char err[256], *secret;
 
-	if (!credentials->file || push_secret_read(credentials->file, &secret, err, sizeof(err)))
+	if (!credentials->file || push_secret_read_again(credentials->file, &secret, err, sizeof(err)))
 		return false;
 	if (!strcmp(secret, credentials->secret)) {
 		push_secret_free(secret);

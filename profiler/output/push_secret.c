@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pprof/utf8.h"
@@ -85,6 +86,18 @@ out:
 	if (fd >= 0)
 		close(fd);
 	return rc;
+}
+
+int push_secret_read_again(const char *path, char **secret, char *err, size_t err_len)
+{
+	struct stat st;
+
+	*secret = NULL;
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		snprintf(err, err_len, "%s: can't read this secret again: it is no regular file", path);
+		return -EINVAL;
+	}
+	return push_secret_read(path, secret, err, err_len);
 }
 
 /* The character at the text's beginning, which has `length` bytes of UTF-8; a byte that is no text stands for itself. */

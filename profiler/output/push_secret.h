@@ -13,6 +13,9 @@
  */
 int push_secret_read(const char *path, char **secret, char *err, size_t err_len);
 
+/* The same, but only of a regular file, else -EINVAL: for one that is read again, which may be something else by now whose reader waits. */
+int push_secret_read_again(const char *path, char **secret, char *err, size_t err_len);
+
 /*
  * Overwrites with asterisks, in a text that is to be shown, each occurrence of the secret (NULL: none), also
  * with JSON's escapes in it, and whatever follows the word Basic or Bearer: servers and proxies repeat what they refuse.

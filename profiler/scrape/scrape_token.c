@@ -84,7 +84,7 @@ static void *read_file(void *ctx)
 {
 	struct scrape_token *token = ctx;
 	char err[1024], *secret = NULL, *before = NULL;
-	int error = push_secret_read(token->file, &secret, err, sizeof(err));
+	int error = push_secret_read_again(token->file, &secret, err, sizeof(err));
 
 	pthread_mutex_lock(&token->lock);
 	if (!error) {

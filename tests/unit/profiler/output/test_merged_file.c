@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -197,6 +198,27 @@ static void test_merged_file__a_device_gets_it_once(void **state)
 	assert_true(now.failed);
 }
 
+/* Once the file that is open there was replaced, the path leads nowhere. */
+static void test_merged_file__a_file_that_is_open_gets_it_once(void **state)
+{
+	char file[128], open_file[128];
+	int fd;
+
+	(void)state;
+	snprintf(file, sizeof(file), "%s", path);
+	fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	snprintf(open_file, sizeof(open_file), "/dev/fd/%d", fd);
+	snprintf(path, sizeof(path), "%s", open_file);
+	add(7);
+	merged_file_end(merged);
+	close(fd);
+	sink_news_take(news, take_line, &now);
+	assert_false(now.failed);
+	snprintf(path, sizeof(path), "%s", file);
+	assert_int_equal(windows_in_file(), 7);
+}
+
 static void test_merged_file__a_save_that_fails_is_said_once_and_is_tried_again(void **state)
 {
 	(void)state;
@@ -263,6 +285,7 @@ int main(void)
 		TEST(is_saved_every_five_minutes),
 		TEST(at_the_end_is_as_if_never_saved),
 		TEST(a_device_gets_it_once),
+		TEST(a_file_that_is_open_gets_it_once),
 		TEST(a_save_that_fails_is_said_once_and_is_tried_again),
 		TEST(what_is_missing_is_noted_in_each_file_and_counts_once),
 		TEST(a_disk_that_hangs_loses_no_window),

@@ -98,6 +98,8 @@ static void test_push_answer__not_every_200_is_pyroscopes(void **state)
 		{ "application/proto", NULL },
 		{ "Application/Proto; charset=utf-8", NULL },
 		{ "text/html; charset=utf-8", "HTTP 200 (text/html): check push.url" },
+		{ "application/proto ;x", NULL },
+		{ "application/protobuf", "HTTP 200 (application/protobuf): check push.url" },
 		{ "application/json", "HTTP 200 (application/json): check push.url" },
 		{ "text/\x1b[31m", "HTTP 200 (text/ [31m): check push.url" },
 		{ "", "HTTP 200 (no Content-Type): check push.url" },

@@ -43,7 +43,8 @@ static struct {
 	pthread_t thread;
 	char url[64];
 	atomic_uint connections, requests,
-	        silent_at; /* that request gets no answer, and the connection ends */
+	        silent_at;  /* that request gets no answer, and the connection ends */
+	atomic_bool gushes; /* answers have no end */
 } server;
 
 /* Reads so much of a body. */
@@ -85,6 +86,16 @@ static bool read_request(int fd)
 	}
 }
 
+static void gush(int fd)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\n\r\n";
+	static const char text[1 << 16];
+
+	if (send(fd, head, sizeof(head) - 1, MSG_NOSIGNAL) > 0)
+		while (send(fd, text, sizeof(text), MSG_NOSIGNAL) > 0)
+			;
+}
+
 static void *serve(void *arg)
 {
 	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\n"
@@ -93,7 +104,9 @@ static void *serve(void *arg)
 	int fd = (int)(intptr_t)arg;
 
 	while (read_request(fd) && ++server.requests != server.silent_at)
-		if (send(fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL) < 0)
+		if (server.gushes)
+			gush(fd);
+		else if (send(fd, answer, sizeof(answer) - 1, MSG_NOSIGNAL) < 0)
 			break;
 	close(fd);
 	return NULL;
@@ -123,6 +136,7 @@ static struct push_client *begin(unsigned int silent_at)
 	int room = 1 << 16;
 
 	server.connections = server.requests = 0;
+	server.gushes = false;
 	server.silent_at = silent_at;
 	server.fd = socket(AF_INET, SOCK_STREAM, 0);
 	/* Little that was not read is on the way. */
@@ -193,6 +207,20 @@ static void test_push_connections__a_reset_midway(void **state)
 	end(client);
 }
 
+/* It is read as far as anything of it may be told. */
+static void test_push_connections__an_answer_without_an_end(void **state)
+{
+	struct push_client *client = begin(0);
+
+	(void)state;
+	server.gushes = true;
+	assert_int_equal(push(client), 0);
+	server.gushes = false;
+	assert_int_equal(push(client), 0);
+	assert_int_equal(server.connections, 2);
+	end(client);
+}
+
 /* As it stores nothing. */
 static void test_push_connections__a_question_may_be_sent_again(void **state)
 {
@@ -242,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_push_connections__nothing_is_sent_twice),
 		cmocka_unit_test(test_push_connections__a_reset_midway),
+		cmocka_unit_test(test_push_connections__an_answer_without_an_end),
 		cmocka_unit_test(test_push_connections__a_question_may_be_sent_again),
 		cmocka_unit_test(test_push_connections__one_of_its_own),
 		cmocka_unit_test(test_push_connections__none_gets_old),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profiler/output/push.h"
@@ -55,6 +56,24 @@ static void test_push_secret__refuses_bad_secrets_and_never_shows_them(void **st
 	free(longest);
 }
 
+/* A FIFO without a writer, for instance, keeps who opens it. */
+static void test_push_secret__is_read_again_from_a_file_alone(void **state)
+{
+	char path[32], err[PUSH_ERR_MAX], *secret;
+
+	(void)state;
+	write_file(path, SECRET, strlen(SECRET));
+	assert_int_equal(push_secret_read_again(path, &secret, err, sizeof(err)), 0);
+	assert_string_equal(secret, SECRET);
+	push_secret_free(secret);
+	unlink(path);
+	assert_int_equal(push_secret_read_again(path, &secret, err, sizeof(err)), -ENOENT);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(push_secret_read_again(path, &secret, err, sizeof(err)), -EINVAL);
+	assert_null(secret);
+	unlink(path);
+}
+
 static void test_push_secret__masks_what_a_server_repeats(void **state)
 {
 	static const struct {
@@ -87,6 +106,7 @@ static void test_push_secret__masks_what_a_server_repeats(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_push_secret__is_read_again_from_a_file_alone),
 		cmocka_unit_test(test_push_secret__refuses_bad_secrets_and_never_shows_them),
 		cmocka_unit_test(test_push_secret__masks_what_a_server_repeats),
 	};
