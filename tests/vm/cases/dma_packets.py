@@ -1,7 +1,6 @@
 """A host's packets are mapped by the functions that map requests' memory, fragment by fragment (dma_map_page_attrs; network card e1000). Of
 what a thread with a tag sends no map is dma_map, however slow; nor of what others send. But a map that it makes itself in a call of a
 GPU's driver is, though it is for no request. What the programs take of a map is noted, by the kernel's own count: ns of an emulated CPU."""
-KERNEL = "6.12"
 MACHINE = "-netdev user,id=net,restrict=on -device e1000,netdev=net -device virtio-gpu-pci,iommu_platform=on"
 PACKETS = 2000
 PROGRAMS = ("on_page_begins", "on_page_ends")

@@ -4,7 +4,6 @@ throttle and block_io, by the threads' own clocks. A file system's metadata goes
 (blkcg_maybe_throttle_current): so does a search through cold directories, by kprobes around that function."""
 import re
 
-KERNEL = "6.12"
 RATE, REQUEST_NS, DIRECTORIES = 20, 5000000, 100
 OWED = "blkcg_maybe_throttle_current"
 GUEST = f"""

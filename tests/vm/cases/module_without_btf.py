@@ -1,5 +1,4 @@
 """A driver that was built without BTF, as against headers without vmlinux: its hooks cannot be had, and doctor says why and what helps."""
-KERNEL = "6.12"
 GUEST = """
 modprobe --show-depends virtio_gpu | sed 's/^insmod //; s/ *$//' >/tmp/needed
 for file in $(head -n -1 /tmp/needed); do

@@ -1,6 +1,5 @@
 """Readers of one byte at a time preempt each other in the programs on their calls, so that a kernel before 6.2 refuses to find their threads: that is
 counted, and on later ones it does not happen."""
-KERNEL = "6.1"
 APPEND = "preempt=full"
 GUEST = """
 mount -t tmpfs none /mnt && mkdir /mnt/read && head -c 4000000 /dev/zero >/mnt/read/file || exit 1
