@@ -4,8 +4,8 @@
 #ifndef STALLPROF_MARK_BPF_H
 #define STALLPROF_MARK_BPF_H
 
-#include "bpf/found.bpf.h"
 #include "bpf/fault.bpf.h"
+#include "bpf/found.bpf.h"
 
 /* A completion lasts microseconds. The mark must not outlive it, even if its end is not seen. */
 #define MARK_LASTS_NS 500000

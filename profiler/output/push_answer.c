@@ -200,8 +200,7 @@ static const struct advice {
 	  "a limit of the server is reached; try again later, with longer windows or smaller profiles" },
 	{ 504, -ETIMEDOUT,
 	  "the server, or one behind it, took too long, and may have stored it; is a proxy's time-out "
-	  "shorter than "
-	  "push.timeout_seconds?" },
+	  "shorter than push.timeout_seconds?" },
 };
 
 static const struct advice *advice_for(long status)

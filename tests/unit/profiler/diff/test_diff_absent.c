@@ -5,6 +5,16 @@
 
 #define WINDOWS 12
 
+/* A window in which a step waits for a disk. */
+static void begin_with_a_read(struct made *made, struct made_window *window)
+{
+	window_begin(made, window);
+	window_wait(window, &(struct made_wait){ .function = "step",
+	                                         .tag = "train_step",
+	                                         .stall = "block_io",
+	                                         .ns = 50 * MADE_MS });
+}
+
 /* A loop that waits for a disk and, each second, so long for a CPU; a process beside it as well. */
 static void with_runqueue(struct made *made, int64_t ms)
 {
@@ -12,11 +22,7 @@ static void with_runqueue(struct made *made, int64_t ms)
 
 	made_begin(made);
 	for (int w = 0; w < WINDOWS; w++) {
-		window_begin(made, &window);
-		window_wait(&window, &(struct made_wait){ .function = "step",
-		                                          .tag = "train_step",
-		                                          .stall = "block_io",
-		                                          .ns = 50 * MADE_MS });
+		begin_with_a_read(made, &window);
 		window_row(&window, "train_step", LEDGER_RUNQUEUE, ms * MADE_MS, (struct ledger_row){ 0 });
 		window_row(&window, "other", LEDGER_RUNQUEUE, 40 * MADE_MS, (struct ledger_row){ 0 });
 		window_end(made, &window);
@@ -64,11 +70,7 @@ static void with_lock(struct made *made, int64_t sampled, int64_t without, bool 
 
 	made_begin(made);
 	for (int w = 0; w < WINDOWS; w++) {
-		window_begin(made, &window);
-		window_wait(&window, &(struct made_wait){ .function = "step",
-		                                          .tag = "train_step",
-		                                          .stall = "block_io",
-		                                          .ns = 50 * MADE_MS });
+		begin_with_a_read(made, &window);
 		window_row(&window, "train_step", LEDGER_ONCPU, 500 * MADE_MS, (struct ledger_row){ 0 });
 		window_row(&window, "train_step", LEDGER_BLOCKED, without * MADE_MS,
 		           (struct ledger_row){ .cause = (char *)"lock" });
@@ -138,11 +140,7 @@ static void with_oncpu(struct made *made, bool oncpu)
 
 	made_begin(made);
 	for (int w = 0; w < WINDOWS; w++) {
-		window_begin(made, &window);
-		window_wait(&window, &(struct made_wait){ .function = "step",
-		                                          .tag = "train_step",
-		                                          .stall = "block_io",
-		                                          .ns = 50 * MADE_MS });
+		begin_with_a_read(made, &window);
 		window_wait(&window, &(struct made_wait){ .function = "matmul",
 		                                          .tag = "train_step",
 		                                          .stall = oncpu ? "none" : "block_io",
