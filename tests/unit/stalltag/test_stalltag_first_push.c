@@ -277,8 +277,10 @@ static void test_stalltag_first_push__a_system_call_is_trapped(void **state)
 	int status = in_a_child(push_trapped);
 
 	(void)state;
-	if (status == NO_SECCOMP)
+	if (status == NO_SECCOMP) {
+		print_message("# SKIP this kernel has no seccomp filters\n");
 		skip();
+	}
 	assert_int_equal(status, GOOD);
 }
 
@@ -314,7 +316,8 @@ static void test_stalltag_first_push__on_a_small_stack(void **state)
 {
 	(void)state;
 #ifdef __SANITIZE_ADDRESS__
-	skip(); /* its frames are larger */
+	print_message("# SKIP frames are larger under AddressSanitizer\n");
+	skip();
 #endif
 	assert_int_equal(in_a_child(push_on_a_small_stack), GOOD);
 }
