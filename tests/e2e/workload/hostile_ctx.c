@@ -6,7 +6,7 @@
  *
  * Writes and syncs for S seconds (1.0), then prints {"kind", "pid", "calls", "waited_ns"}. Kind `honest`
  * publishes a good context (span id 0x1122334455667788, ai_tag "hostile/honest") and shows that the reader
- * reads this program at all. `held_back` is a good one, too, whose page cannot be read from half a second on,
+ * reads this program at all. `held_back` is a good one, too, whose page cannot be read from a second on,
  * as the kernel holds those back that a thread has not touched for a while (NUMA balancing, swap).
  */
 #include <errno.h>
@@ -266,7 +266,7 @@ static void endless_ids(struct stage *stage)
 
 static void *hold_back(void *arg)
 {
-	usleep(500000);
+	sleep(1);
 	mprotect(arg, PAGE, PROT_NONE);
 	return NULL;
 }
