@@ -172,7 +172,27 @@ static int open_beside(const char *path, char *temp, size_t temp_size)
 	return -EEXIST;
 }
 
-static int replace_file(const char *path, const struct stat *old, const void *bytes, size_t len)
+/* As rename(), but what is there stays: -EEXIST. Where neither a flag nor hard links can say so, it is replaced. */
+static int rename_to_new(const char *from, const char *to)
+{
+	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (!link(from, to)) {
+		unlink(from);
+		return 0;
+	}
+	return errno == EEXIST || rename(from, to) < 0 ? -errno : 0;
+}
+
+static int rename_over(const char *from, const char *to)
+{
+	return rename(from, to) < 0 ? -errno : 0;
+}
+
+static int write_beside(const char *path, const struct stat *old, const void *bytes, size_t len,
+                        int (*put)(const char *from, const char *to))
 {
 	char temp[PATH_MAX];
 	int ret, fd = open_beside(path, temp, sizeof(temp));
@@ -184,8 +204,8 @@ static int replace_file(const char *path, const struct stat *old, const void *by
 		ret = -errno;
 	if (close(fd) < 0 && !ret)
 		ret = -errno;
-	if (!ret && rename(temp, path) < 0)
-		ret = -errno;
+	if (!ret)
+		ret = put(temp, path);
 	if (ret < 0)
 		unlink(temp);
 	else
@@ -199,19 +219,26 @@ static int write_bytes(const char *path, const void *bytes, size_t len)
 	struct stat old;
 
 	if (stat(path, &old) < 0)
-		return errno == ENOENT ? replace_file(path, NULL, bytes, len) : -errno;
+		return errno == ENOENT ? write_beside(path, NULL, bytes, len, rename_over) : -errno;
 	if (S_ISDIR(old.st_mode))
 		return -EISDIR;
 	if (!S_ISREG(old.st_mode))
 		return write_stream(path, bytes, len);
 	if (!realpath(path, target))
 		return -errno;
-	return replace_file(target, &old, bytes, len);
+	return write_beside(target, &old, bytes, len, rename_over);
 }
 
 int pprof_file_write_bytes(const char *path, const void *bytes, size_t len, char *err, size_t err_len)
 {
 	int ret = write_bytes(path, bytes, len);
+
+	return ret < 0 ? fail(-ret, err, err_len, "write", path) : 0;
+}
+
+int pprof_file_write_new(const char *path, const void *bytes, size_t len, char *err, size_t err_len)
+{
+	int ret = write_beside(path, NULL, bytes, len, rename_to_new);
 
 	return ret < 0 ? fail(-ret, err, err_len, "write", path) : 0;
 }

@@ -27,4 +27,7 @@ int pprof_file_write(const char *path, const struct profile *p, uint32_t types, 
 /* The same with what profile_encode() has made, which may be written again when that fails. */
 int pprof_file_write_bytes(const char *path, const void *bytes, size_t len, char *err, size_t err_len);
 
+/* The same for a path that nothing is at: -EEXIST if something is, also what came while this was written. */
+int pprof_file_write_new(const char *path, const void *bytes, size_t len, char *err, size_t err_len);
+
 #endif

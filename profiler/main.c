@@ -13,6 +13,7 @@
 #include "profiler/cli/cmd_top.h"
 #include "profiler/cli/usage.h"
 #include "profiler/format/version.h"
+#include "profiler/process/given_environment.h"
 
 struct command {
 	const char *name;
@@ -78,6 +79,7 @@ int main(int argc, char **argv)
 {
 	const struct command *found;
 
+	given_environment_begin(argc, argv);
 	if (argc < 2) {
 		print_usage(stderr);
 		return USAGE_STATUS;

@@ -88,7 +88,10 @@ class Recorder:
         self.config, self.count, self.test = item.config, 0, item.name
         file, *names = item.nodeid.split("::", 2)
         self.path = os.path.join(*(file_name(part) for part in [*file.split("/"), *names]))
-        self.folder = self.config.getoption("--stallprof-recordings") or str(folder)
+        # A test may change the working directory.
+        began_in, recordings = str(self.config.invocation_params.dir), self.config.getoption("--stallprof-recordings")
+        self.folder = os.path.join(began_in, recordings) if recordings else str(folder)
+        self.bases = os.path.join(began_in, self.config.getoption("--stallprof-bases"))
 
     def program(self):
         return self.config.getoption("--stallprof")
@@ -110,7 +113,7 @@ class Recorder:
         return file
 
     def base(self, file):
-        return os.path.join(self.config.getoption("--stallprof-bases"), os.path.relpath(file, self.folder))
+        return os.path.join(self.bases, os.path.relpath(file, self.folder))
 
     def run(self, command, fail_on=("total:+10%",), **options):
         """Records a command, which must succeed, and compares. Returns the recording's path."""

@@ -15,6 +15,7 @@
 #include "profiler/output/sink.h"
 #include "profiler/output/sink_spool.h"
 #include "profiler/scrape/scrape.h"
+#include "profiler/tracer/cgroup_filter.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/tracer/tag_folders.h"
 
@@ -94,6 +95,7 @@ static int check_folders_and_causes(const char *config_path, const struct config
                                     size_t err_len)
 {
 	const char *setting, *dir, *problem = output_problem(config, &setting, &dir);
+	struct cgroup_filter cgroup = { 0 };
 	struct tag_folders *folders;
 	int result;
 
@@ -107,6 +109,9 @@ static int check_folders_and_causes(const char *config_path, const struct config
 	}
 	if (problem)
 		return -EINVAL;
+	result = cgroup_filter_choose(&cgroup, &config->filters, err, err_len);
+	if (result)
+		return result;
 	result = tag_folders_open(config->tags.files, config->tags.files_count, &folders, err, err_len);
 	tag_folders_close(folders);
 	return result;

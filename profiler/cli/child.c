@@ -11,13 +11,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profiler/process/given_environment.h"
+
 static int status_of(int error)
 {
 	return error == ENOENT ? 127 : 126;
 }
 
 /* In the child: waits to be let go, then executes. */
-static void run(int release_fd, int error_fd, char **argv, void (*prepare)(const void *ctx), const void *ctx)
+static void run(int release_fd, int error_fd, char **argv, char **environment,
+                void (*prepare)(const void *ctx), const void *ctx)
 {
 	int saved;
 	char byte;
@@ -26,7 +29,7 @@ static void run(int release_fd, int error_fd, char **argv, void (*prepare)(const
 		_exit(0);
 	/* A signal that came meanwhile ends the child now. */
 	prepare(ctx);
-	execvp(argv[0], argv);
+	execvpe(argv[0], argv, environment);
 	saved = errno;
 	if (write(error_fd, &saved, sizeof(saved)) != sizeof(saved))
 		_exit(125);
@@ -35,6 +38,7 @@ static void run(int release_fd, int error_fd, char **argv, void (*prepare)(const
 
 int child_spawn(struct child *child, char **argv, void (*prepare)(const void *ctx), const void *ctx)
 {
+	char **environment = given_environment();
 	int release[2], error[2], saved;
 
 	if (pipe2(release, O_CLOEXEC))
@@ -50,7 +54,7 @@ int child_spawn(struct child *child, char **argv, void (*prepare)(const void *ct
 	if (child->pid == 0) {
 		close(release[1]);
 		close(error[0]);
-		run(release[0], error[1], argv, prepare, ctx);
+		run(release[0], error[1], argv, environment, prepare, ctx);
 	}
 	close(release[0]);
 	close(error[1]);
@@ -106,7 +110,7 @@ int child_execute(char **argv, char *err, size_t err_len)
 {
 	int error;
 
-	execvp(argv[0], argv);
+	execvpe(argv[0], argv, given_environment());
 	error = errno;
 	snprintf(err, err_len, "cannot run %s: %s", argv[0], strerror(error));
 	return status_of(error);

@@ -50,6 +50,17 @@ static void say_unjudged(const struct diff_options *options, const struct diff *
 	}
 }
 
+/* The forms but text say in their places why the profiles were not compared. */
+static int print_refused(FILE *out, struct diff *diff)
+{
+	for (size_t i = 0; i < diff->against.count; i++) {
+		fputs("not comparable: ", out);
+		text_print_clean(out, diff->against.text[i], 0);
+		fputc('\n', out);
+	}
+	return ferror(out) ? -EIO : 0;
+}
+
 static int print(FILE *out, const struct diff_options *options, struct diff *diff)
 {
 	static int (*const printers[])(FILE *, struct diff *, size_t) = {
@@ -59,6 +70,8 @@ static int print(FILE *out, const struct diff_options *options, struct diff *dif
 		[DIFF_FORMAT_JUNIT] = diff_print_junit,
 	};
 
+	if (diff->refused && options->format == DIFF_FORMAT_TEXT)
+		return print_refused(out, diff);
 	return printers[options->format](out, diff, options->limit);
 }
 
@@ -92,7 +105,8 @@ static int compare(struct diff_options *options)
 	status = diff_status(&diff);
 	if (diff.refused)
 		say_refused(&diff);
-	if ((!diff.refused || options->format != DIFF_FORMAT_TEXT) && write_out(options, &diff))
+	if ((!diff.refused || options->format != DIFF_FORMAT_TEXT || options->output) &&
+	    write_out(options, &diff))
 		status = UNUSABLE;
 	say_unjudged(options, &diff);
 	diff_free(&diff);

@@ -253,9 +253,12 @@ static int say_unwritten(const char *output, int err, int error)
 static int write_output(const struct options *options, const struct sides *sides)
 {
 	bool to_stdout = !strcmp(options->output, "-");
-	FILE *out = to_stdout ? stdout : fopen(options->output, "we");
+	FILE *out;
 	int err, error;
 
+	if (options->form != FORM_PAGE && pick_type(options, sides) < 0)
+		return say_unwritten(options->output, -ENOENT, 0);
+	out = to_stdout ? stdout : fopen(options->output, "we");
 	if (!out)
 		return say_unwritten(options->output, -EIO, errno);
 	errno = 0;

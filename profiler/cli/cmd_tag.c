@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "profiler/cli/usage.h"
+#include "profiler/process/given_environment.h"
 #include "stalltag/process_tag.h"
 
 struct tag_options {
@@ -75,7 +76,7 @@ int cmd_tag(int argc, char **argv)
 		        strerror(-err), STALLTAG_NAME_MAX);
 		return 125;
 	}
-	execvp(o.command[0], o.command);
+	execvpe(o.command[0], o.command, given_environment());
 	fprintf(stderr, "stallprof tag: cannot run %s: %s\n", o.command[0], strerror(errno));
 	return errno == ENOENT ? 127 : 126;
 }

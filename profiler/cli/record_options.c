@@ -190,6 +190,8 @@ static void set(struct argp_state *state, struct record_options *o, const struct
 
 	if (!value)
 		value = "true";
+	else if (!*value && strcmp(setting->option, "debuginfod") != 0)
+		usage_error(state, "--%s is empty", setting->option); /* a variable that is not set */
 	else if (is_path(setting, value))
 		value = absolute(value, path);
 	if (config_set(o->config, setting->path, value, err, sizeof(err)))
@@ -247,6 +249,8 @@ static void add_cgroup(struct argp_state *state, struct config *config, const ch
 {
 	char err[512], path[PATH_MAX];
 
+	if (config->filters.cgroup_count)
+		usage_error(state, "--cgroup: one at most; name a cgroup above them all");
 	if (config_add_cgroup(config, absolute(cgroup, path), err, sizeof(err)))
 		usage_error(state, "%s", err);
 }

@@ -55,12 +55,9 @@ static const struct loss {
 #define N_LOSSES (sizeof(losses) / sizeof(losses[0]))
 _Static_assert(N_LOSSES <= LOSS_KINDS_MAX, "every loss has its total");
 
-bool loss_log_has(const char *counter)
+const char *loss_log_counter(size_t index)
 {
-	for (size_t i = 0; i < N_LOSSES; i++)
-		if (!strcmp(losses[i].counter, counter))
-			return true;
-	return false;
+	return index < N_LOSSES ? losses[index].counter : NULL;
 }
 
 static void take_counters(struct loss_log *log, const struct stamp *stamp, say_fn say)

@@ -23,8 +23,8 @@ struct loss_log {
 	char hooks_said[LOSS_HOOKS_MAX];
 };
 
-/* Whether that counter is of something that is missing from a profile. */
-bool loss_log_has(const char *counter);
+/* The counters of what is missing from a profile, one after the other; NULL: these are all. */
+const char *loss_log_counter(size_t index);
 
 /* Says which losses in this window's stamp were not said before, and which hooks miss: those that do for one reason in a line. */
 void loss_log_take(struct loss_log *log, const struct stamp *stamp, say_fn say);

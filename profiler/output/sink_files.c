@@ -224,18 +224,27 @@ static int prepare_dir(const char *path, char *err, size_t err_len)
 	return -EACCES;
 }
 
+/* What is no regular file, as a pipe or /dev/null (pprof_file.h). */
+static bool is_written_in_place(const char *path)
+{
+	struct stat there;
+
+	return !stat(path, &there) && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
+}
+
 /* Finds out now that it cannot be written, not after an hour of recording. */
 static int check_file(const char *path, char *err, size_t err_len)
 {
-	char dir[PATH_MAX];
+	char target[PATH_MAX];
 	char *slash;
 
-	snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
+	if (!realpath(path, target)) /* there is none yet */
+		snprintf(target, sizeof(target), "%s", path);
+	slash = strrchr(target, '/');
 	/* With the slash at its end it is found only if it is a folder. */
 	if (slash)
 		slash[1] = '\0';
-	if (access(slash ? dir : ".", W_OK) == 0)
+	if (access(is_written_in_place(path) ? path : slash ? target : ".", W_OK) == 0)
 		return 0;
 	snprintf(err, err_len, "cannot write %s: %s: choose another place with -o", path, strerror(errno));
 	return -EACCES;

@@ -228,21 +228,34 @@ static bool is_full(int err)
 	return err == -ENOSPC || err == -EDQUOT;
 }
 
+/* Others may write there at the same time. */
+static int write_window(const struct window_dir *dir, int64_t time_unix_ns, const void *bytes, size_t len,
+                        struct window_dir_file *out)
+{
+	int err = -EEXIST;
+
+	for (int tries = 0; err == -EEXIST && tries < SAME_TIME; tries++) {
+		err = make_path(dir->path, time_unix_ns, out->path, sizeof(out->path));
+		if (err) {
+			snprintf(out->err, sizeof(out->err), "cannot name a file for the window: %s",
+			         strerror(-err));
+			return err;
+		}
+		err = pprof_file_write_new(out->path, bytes, len, out->err, sizeof(out->err));
+	}
+	return err;
+}
+
 int window_dir_write(struct window_dir *dir, int64_t time_unix_ns, const void *bytes, size_t len,
                      struct window_dir_file *out)
 {
-	int err = make_path(dir->path, time_unix_ns, out->path, sizeof(out->path));
+	int err = write_window(dir, time_unix_ns, bytes, len, out);
 
 	out->made_room = 0;
-	if (err) {
-		snprintf(out->err, sizeof(out->err), "cannot name a file for the window: %s", strerror(-err));
-		return err;
-	}
-	err = pprof_file_write_bytes(out->path, bytes, len, out->err, sizeof(out->err));
 	if (is_full(err) && !dir->in_vain)
 		out->made_room = make_room(dir, len + ROOM_BYTES);
 	if (out->made_room)
-		err = pprof_file_write_bytes(out->path, bytes, len, out->err, sizeof(out->err));
+		err = write_window(dir, time_unix_ns, bytes, len, out);
 	if (!err || out->made_room)
 		dir->in_vain = is_full(err);
 	dir->bytes += err ? 0 : len;

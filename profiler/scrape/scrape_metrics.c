@@ -79,13 +79,21 @@ static void write_ledger(FILE *out, struct scrape_sums *sums)
 
 /* --- what was not seen ------------------------------------------------------------------------------------ */
 
-static void write_counters(FILE *out, const struct stamp *stamp, const char *metric, bool losses_alone)
+/* All from the start: how much a counter grew is not seen of one that was not there before. */
+static void write_losses(FILE *out, const struct stamp *stamp, const char *metric)
+{
+	const char *name;
+
+	for (size_t i = 0; (name = loss_log_counter(i)); i++)
+		scrape_text_number(out, metric, LABELS({ "name", name }), 1, stamp_counter(stamp, name));
+}
+
+static void write_counters(FILE *out, const struct stamp *stamp, const char *metric)
 {
 	for (size_t i = 0; i < stamp_counter_count(stamp); i++) {
 		struct stamp_counter counter = stamp_counter_at(stamp, i);
 
-		if (!losses_alone || loss_log_has(counter.name))
-			scrape_text_number(out, metric, LABELS({ "name", counter.name }), 1, counter.value);
+		scrape_text_number(out, metric, LABELS({ "name", counter.name }), 1, counter.value);
 	}
 }
 
@@ -93,10 +101,10 @@ static void write_lost(FILE *out, const struct stamp *stamp)
 {
 	scrape_text_metric(out, "stallprof_lost_total", "counter",
 	                   "What is missing from profiles, by the counter's name; COUNTERS in stallprof(1).");
-	write_counters(out, stamp, "stallprof_lost_total", true);
+	write_losses(out, stamp, "stallprof_lost_total");
 	scrape_text_metric(out, "stallprof_counter_total", "counter",
 	                   "All counters, those of how profiles were made, too; COUNTERS in stallprof(1).");
-	write_counters(out, stamp, "stallprof_counter_total", false);
+	write_counters(out, stamp, "stallprof_counter_total");
 }
 
 /* Whether a hook of that cause comes before. */
@@ -162,8 +170,9 @@ static void write_windows(FILE *out, const struct stamp *stamp, const struct sta
 	scrape_text_seconds(out, "stallprof_covered_seconds_total", NULL, 0, (int64_t)covered.covered_ns);
 	scrape_text_metric(out, "stallprof_last_window_timestamp_seconds", "gauge",
 	                   "When the last one ended, in Unix time.");
-	scrape_text_seconds(out, "stallprof_last_window_timestamp_seconds", NULL, 0,
-	                    last ? (int64_t)stamp_coverage(last).last_ns : 0);
+	if (last)
+		scrape_text_seconds(out, "stallprof_last_window_timestamp_seconds", NULL, 0,
+		                    (int64_t)stamp_coverage(last).last_ns);
 	write_count(out, "stallprof_windows_kept_total", "Windows with tags that were written to files.",
 	            counts->kept);
 	write_count(out, "stallprof_windows_not_kept_total", "Windows that could not be written.",

@@ -5,14 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 bool user_cache_path(const char *name, char *path, size_t size)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	bool has_xdg = xdg && *xdg == '/';
+	struct stat st;
 	int len;
 
-	if (!has_xdg && (!home || *home != '/'))
+	/* `sudo -E` leaves root the user's home: a folder of root's there would be in the way of all that the user runs. */
+	if (!has_xdg && (!home || *home != '/' || stat(home, &st) || st.st_uid != geteuid()))
 		return false;
 	len = snprintf(path, size, "%s%s", has_xdg ? xdg : home, has_xdg ? "" : "/.cache");
 	if (len < 0 || (size_t)len >= size)

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/process/given_environment.h"
+
 #define LIBRARY "libstalltag.so.1"
 
 static const char *const system_dirs[] = { "/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
@@ -104,7 +106,7 @@ void tag_library_candidates(const char *command, tag_library_fn found, void *ctx
 	if (command)
 		offer_command(command, found, ctx);
 	offer_beside_self(found, ctx);
-	offer_each(getenv("LD_LIBRARY_PATH"), LIBRARY, found, ctx);
+	offer_each(given_environment_value("LD_LIBRARY_PATH"), LIBRARY, found, ctx);
 	if (getenv("STALLTAG_LIBRARY")) /* where the Python module is told to look */
 		found(ctx, getenv("STALLTAG_LIBRARY"));
 	for (i = 0; i < sizeof(system_dirs) / sizeof(system_dirs[0]); i++)

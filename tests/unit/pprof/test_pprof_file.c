@@ -122,6 +122,20 @@ static void test_pprof_file__replaces_and_keeps_permissions(void **state)
 	assert_int_equal(count_files("old"), 1);
 }
 
+static void test_pprof_file__what_is_there_stays(void **state)
+{
+	char err[256] = "";
+
+	(void)state;
+	assert_int_equal(pprof_file_write_new("stays.pb.gz", "1", 1, err, sizeof(err)), 0);
+	assert_int_equal(pprof_file_write_new("stays.pb.gz", "22", 2, err, sizeof(err)), -EEXIST);
+	assert_non_null(strstr(err, "stays.pb.gz"));
+	assert_int_equal(symlink("nowhere", "stays-too.pb.gz"), 0);
+	assert_int_equal(pprof_file_write_new("stays-too.pb.gz", "1", 1, err, sizeof(err)), -EEXIST);
+	assert_int_equal(access("nowhere", F_OK), -1);
+	assert_int_equal(count_files("stays"), 2);
+}
+
 static void test_pprof_file__keeps_symbolic_links(void **state)
 {
 	struct stat st;
@@ -342,6 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pprof_file__reads_what_it_wrote),
 		cmocka_unit_test(test_pprof_file__replaces_and_keeps_permissions),
+		cmocka_unit_test(test_pprof_file__what_is_there_stays),
 		cmocka_unit_test(test_pprof_file__keeps_symbolic_links),
 		cmocka_unit_test(test_pprof_file__writes_into_devices),
 		cmocka_unit_test(test_pprof_file__writes_into_pipes),

@@ -94,6 +94,30 @@ static void test_window_dir__a_name_that_is_taken_is_left(void **state)
 	assert_int_equal(write_window(path, 0, 1700000000123), -ENAMETOOLONG);
 }
 
+/* Ranks of one job, or hosts that share a folder, may begin windows in the same millisecond, and end them together. */
+static void test_window_dir__several_write_at_once(void **state)
+{
+	int status;
+	glob_t found;
+
+	(void)state;
+	for (int child = 0; child < 8; child++) {
+		if (fork())
+			continue;
+		for (int i = 0; i < 20; i++)
+			if (write_window(".", 0, 1700000000123))
+				_exit(1);
+		_exit(0);
+	}
+	for (int child = 0; child < 8; child++) {
+		assert_true(wait(&status) > 0);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(glob("stallprof-*", 0, NULL, &found), 0);
+	assert_int_equal(found.gl_pathc, 8 * 20);
+	globfree(&found);
+}
+
 /* It is not that the name is taken. */
 static void test_window_dir__a_folder_that_cannot_be_looked_into_is_told(void **state)
 {
@@ -381,6 +405,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_window_dir__a_name_that_is_taken_is_left, enter_dir,
 		                                leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__several_write_at_once, enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__a_folder_that_cannot_be_looked_into_is_told,
 		                                enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__trim_takes_the_oldest, enter_dir, leave_dir),

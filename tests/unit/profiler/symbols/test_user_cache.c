@@ -35,12 +35,20 @@ static void test_user_cache__where(void **state)
 
 static void test_user_cache__nowhere(void **state)
 {
-	char path[64];
+	char path[64], theirs[256];
 
 	(void)state;
 	unsetenv("XDG_CACHE_HOME");
 	unsetenv("HOME");
 	assert_false(user_cache_path("stallprof", path, sizeof(path)));
+	/* Of another user, as under `sudo -E`. */
+	snprintf(theirs, sizeof(theirs), "%s/theirs", program_dir);
+	assert_int_equal(mkdir(theirs, 0777), 0);
+	if (geteuid() == 0)
+		assert_int_equal(chown(theirs, 65534, 65534), 0);
+	setenv("HOME", geteuid() ? "/" : theirs, 1);
+	assert_false(user_cache_path("stallprof", path, sizeof(path)));
+	assert_int_equal(rmdir(theirs), 0);
 	setenv("XDG_CACHE_HOME", "/a-name-that-fits-but-for-what-is-put-behind-it-in-the-end", 1);
 	assert_false(user_cache_path("stallprof", path, sizeof(path)));
 	assert_true(user_cache_path("s", path, sizeof(path)));
