@@ -425,13 +425,15 @@ struct abi_event {
 	__u64 kstack[ABI_KSTACK_MAX];
 	/* ustack_len bytes of user stack follow, from regs.sp upwards; at abi_python_offset() Python's frames; then the detail */
 };
-
 /* Where the Python frames begin, counted from the end of the event's head; where they end, and the detail begins. */
 #define abi_python_offset(ustack_len) (((__u64)(ustack_len) + 7) & ~7ULL)
 #define abi_detail_offset(ustack_len, n_python)                                                              \
 	(abi_python_offset(ustack_len) + (__u64)(n_python) * sizeof(struct abi_python_frame))
 
 #define ABI_EVENT_HEAD (sizeof(struct abi_event))
+/* Whether an event is of time in a stall, asleep or on a CPU. */
+#define abi_of_stall(event)                                                                                  \
+	((event)->state == ABI_STALL || ((event)->state == ABI_CPU_STALL && (event)->cause))
 
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");

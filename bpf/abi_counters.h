@@ -15,7 +15,7 @@
 	X(tags_without_memory, "pushes of threads that had no memory for tags")                              \
 	X(threads_failed, "tagged threads for which no storage could be had")                                \
 	X(threads_busy, "times a tagged thread was not found, as its CPU was at another's storage")          \
-	X(slots_exhausted, "waits without a user stack because too many threads waited at once")             \
+	X(slots_exhausted, "stalls without a user stack because too many threads waited at once")            \
 	X(slots_lost, "stack buffers that could not be given back")                                          \
 	X(stacks_not_copied,                                                                                 \
 	  "kept waits whose user stack was not copied: not expected, or shorter than foreseen")              \
@@ -44,7 +44,8 @@
 	X(dirty_forgotten,                                                                                   \
 	  "files made dirty under a tag that more such files pushed out: what writes them later has no tag") \
 	X(gpu_jobs_unseen, "jobs of GPUs that are in no row: too many at once, or the ring buffer was full") \
-	X(file_events_lost, "events of tagged files that found no room in their ring")                       \
+	X(file_events_lost,                                                                                  \
+	  "events of tagged files that found no room in their ring, and files in the table")                 \
 	X(file_xattrs_unasked, "opened files of which it was not asked whether they have the xattr, being "  \
 	                       "too many at once: they are when they are opened again")                      \
 	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")                                 \

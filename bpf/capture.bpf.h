@@ -149,16 +149,20 @@ ALWAYS void buffer_push(u32 index)
 		COUNT(slots_lost);
 }
 
-/* Takes a buffer for a sleep of the thread. Waits that are no stalls, which may last for ever, have half of them at most. */
+/* Whether there is a buffer for a sleep of that kind. Waits that are no stalls, which may last for ever, have half of them at most, so that
+ * idle threads leave room for the others; together with those in a scope, as a call of a library may last for ever, too, three quarters. */
+ALWAYS bool may_park(bool in_scope)
+{
+	return n_parked < (in_scope ? n_buffers - n_buffers / 4 : n_buffers / 2);
+}
+
+/* Takes a buffer for a sleep of the thread. What might be a stall and gets none is counted once it is over (wait_sample). */
 ALWAYS bool buffer_take(struct thread *t, u32 *index)
 {
-	bool parked =
-	        !t->expect || t->expect == EXPECT_SCOPE; /* a call of a library may last for ever, too */
+	bool in_scope = t->expect == EXPECT_SCOPE, parked = !t->expect || in_scope;
 
-	if (parked && n_parked >= n_buffers / 2)
-		return false;
-	if (bpf_map_pop_elem(&free_buffers, index)) {
-		COUNT(slots_exhausted);
+	if ((parked && !may_park(in_scope)) || bpf_map_pop_elem(&free_buffers, index)) {
+		t->refused_seq = t->wait_seq;
 		return false;
 	}
 	if (parked && !__sync_lock_test_and_set(&t->buffer_parked, 1))
@@ -257,7 +261,8 @@ VERIFIED_ONCE int event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_
 		size = ABI_EVENT_HEAD + detail_put(buffer, ustack_len, n_python);
 	if (bpf_ringbuf_output(&events, buffer, size, ring_wake(&events))) {
 		COUNT(ring_full);
-		COUNT_BY(ring_full_ns, event->duration_ns);
+		if (abi_of_stall(event))
+			COUNT_BY(ring_full_ns, event->duration_ns);
 		return 0;
 	}
 	if (event->kind != ABI_EVENT_CPU) /* of those, who sends them knows whose budget they take from */

@@ -210,7 +210,8 @@ int BPF_PROG(on_xattr_set, void *idmap, struct dentry *dentry, const char *name,
 	fresh.number = BPF_CORE_READ(inode, i_ino);
 	fresh.generation = BPF_CORE_READ(inode, i_generation);
 	file_bit_set(key);
-	bpf_map_update_elem(&tagged_files, &key, &fresh, BPF_ANY);
+	if (bpf_map_update_elem(&tagged_files, &key, &fresh, BPF_ANY))
+		COUNT(file_events_lost);
 	named = names_begin(NAMES_XATTR, ABI_FILE_OPENED, inode);
 	if (!named)
 		return 0;

@@ -83,8 +83,8 @@ VERIFIED_ONCE int file_sync_begins(u64 address)
 	if (!sync_is_told(inode))
 		return 0;
 	known = bpf_map_lookup_elem(&file_syncs, &key);
-	if (!known || known->inode != sync.inode)
-		bpf_map_update_elem(&file_syncs, &key, &sync, BPF_ANY);
+	if ((!known || known->inode != sync.inode) && bpf_map_update_elem(&file_syncs, &key, &sync, BPF_ANY))
+		COUNT(file_events_lost);
 	return 0;
 }
 

@@ -107,12 +107,21 @@ enum context_result { CONTEXT_NO_TAG = 0, CONTEXT_TAG = 1, CONTEXT_KEEP = 2 };
  * that changes its tag touches the page. */
 ALWAYS int context_unreadable(struct thread *t)
 {
-	if (!t->context_known)
-		COUNT(contexts_unreadable);
-	else if (!t->context_unread)
+	if (!t->context_unread && t->context_known)
 		COUNT(contexts_kept);
+	else if (!t->context_unread)
+		COUNT(contexts_unreadable);
 	t->context_unread = 1;
 	return CONTEXT_KEEP;
+}
+
+/* What is no record at all, or none of a version that is known. */
+ALWAYS int context_senseless(struct thread *t)
+{
+	if (!t->context_unread)
+		COUNT(contexts_unreadable);
+	t->context_unread = 1;
+	return CONTEXT_NO_TAG;
 }
 
 /* Reads the thread's record at `address` into a tag.
@@ -124,21 +133,17 @@ ALWAYS int context_read(struct task_struct *task, struct thread *t, struct conte
 
 	if (!address || !s)
 		return CONTEXT_NO_TAG;
-	if (address == TLS_UNREADABLE)
-		return CONTEXT_KEEP;
-	if (user_read(&s->head, sizeof(s->head), (void *)address))
+	if (address == TLS_UNREADABLE || user_read(&s->head, sizeof(s->head), (void *)address))
 		return context_unreadable(t);
-	t->context_unread = 0;
+	if (s->head.valid > 1)
+		return context_senseless(t);
 	if (s->head.valid == 0)
 		return CONTEXT_KEEP;
-	if (s->head.valid != 1) {
-		COUNT(contexts_unreadable);
-		return CONTEXT_NO_TAG;
-	}
 	size = cut_to(s->head.attrs_size, CONTEXT_ATTRS_MAX);
 	__builtin_memset(&s->tag, 0, sizeof(s->tag));
 	if (size && user_read(s->attrs, size, (void *)(address + sizeof(s->head))))
 		return context_unreadable(t);
+	t->context_unread = 0;
 	s->tag.id = be64_at(s->head.span_id);
 	s->tag.source = source;
 	__builtin_memcpy(s->tag.trace_id, s->head.trace_id, 16);

@@ -357,7 +357,10 @@ VERIFIED_ONCE int cycle_split(struct thread *t, struct split *split)
 		in = begin;
 	if (in > change)
 		in = change;
-	queued = shorter(since(split->queue, queue_settled(t, begin)), in - begin);
+	queued = since(split->queue, queue_settled(t, begin));
+	if (cycle_slept(t, begin))
+		queued = queue_after_wake(t, queued, begin, in);
+	queued = shorter(queued, in - begin);
 	exec = t->split_begin == begin ? t->split_exec : 0;
 	shares->oncpu = change - in;
 	shares->asleep = cycle_slept(t, begin) ? in - begin - queued : 0;

@@ -83,7 +83,8 @@ ALWAYS struct abi_tagged_file *file_tag_by(struct inode *inode, u64 folder)
 	fresh.number = BPF_CORE_READ(inode, i_ino);
 	fresh.generation = BPF_CORE_READ(inode, i_generation);
 	file_bit_set(key);
-	bpf_map_update_elem(&tagged_files, &key, &fresh, BPF_ANY);
+	if (bpf_map_update_elem(&tagged_files, &key, &fresh, BPF_ANY))
+		COUNT(file_events_lost);
 	return file_known(inode);
 }
 

@@ -137,7 +137,7 @@ ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u3
 
 	ledger_charge_wait(t, tag, row, part.ns, ended, whole);
 	if (wanted)
-		wait_sample_inflight(task, t, &part);
+		wanted = wait_sample_inflight(task, t, &part);
 	told_move(t, row);
 	if (t->wait_seq != seq)
 		return; /* it has ended, and the thread sleeps again: what it was is not known any more */
@@ -268,7 +268,7 @@ static long take_orphan(void *map, const u32 *index, u8 *value, void *ctx)
 	u32 buffer = *index;
 
 	if (!bpf_map_delete_elem(&orphan_buffers, &buffer))
-		bpf_map_push_elem(&free_buffers, &buffer, BPF_ANY);
+		buffer_push(buffer);
 	return 0;
 }
 

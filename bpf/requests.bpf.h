@@ -40,13 +40,13 @@ struct owner {
 
 /* By the request's address; of two at the same place the later keeps its tag, and the other is nobody's (requests_unseen). The kernel
  * takes a queue's requests, which lie beside each other, by turns. So do their places here: each on a page of its own would cost a walk
- * through the page tables. Only where the first of each 8 KiB has its place is by a hash. */
-#define OWNER_BITS  15
+ * through the page tables. Only where the first of each 8 KiB has its place is by a hash. User space has room for 2^owner_bits. */
 #define OWNER_SIZE  256 /* of a request, at least */
 #define OWNER_CHUNK 8192
+const volatile __weak __u32 owner_bits = 0;
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << OWNER_BITS);
+	__uint(max_entries, 1);
 	__type(key, u32);
 	__type(value, struct owner);
 } owners SEC(".maps") __weak;
@@ -59,7 +59,7 @@ const volatile __weak bool tells_requests = false;
 ALWAYS struct owner *owner_at(const struct request *rq)
 {
 	u32 at = low_half(rq), in_chunk = at % OWNER_CHUNK / OWNER_SIZE;
-	u32 i = ((hash_mix(0, at / OWNER_CHUNK) >> (64 - OWNER_BITS)) + in_chunk) % (1 << OWNER_BITS);
+	u32 i = ((u32)(hash_mix(0, at / OWNER_CHUNK) >> 40) + in_chunk) & ((1U << owner_bits) - 1);
 
 	return bpf_map_lookup_elem(&owners, &i);
 }

@@ -276,7 +276,7 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 		carrier_woken(task);
 		return 0;
 	}
-	if (wake_tells_nothing(task, current)) {
+	if (wake_tells_nothing(task, current) && !RARELY(queues_asleep(task))) {
 		if (RARELY(may_be_long(task, current)))
 			waker_note(task, current);
 		return 0;

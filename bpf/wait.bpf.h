@@ -140,6 +140,13 @@ ALWAYS bool wake_tells_nothing(struct task_struct *task, struct task_struct *cur
 	return here && !here->any;
 }
 
+/* Whether the scheduler counts the sleep, which goes on, as run queue: since 6.12 it does where a thread that it has put off dequeuing is
+ * moved to another CPU. When that ends must be looked at (queue_after_wake). */
+ALWAYS bool queues_asleep(struct task_struct *task)
+{
+	return HAS_FIELD(task, sched_info.last_queued) && task->sched_info.last_queued;
+}
+
 /* Whether nobody looked at when the sleep ended, if it has: its wake could tell nothing (or was not seen). */
 ALWAYS bool woken_unlooked(const struct thread *t)
 {
@@ -181,7 +188,7 @@ ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct ca
 	if (t->state != ABI_SLEEP || t->wake_ns)
 		return;
 	if (!from && !t->expect) {
-		t->wake_ns = WOKEN;
+		t->wake_ns = RARELY(queues_asleep(task)) ? clock_once(now) : WOKEN;
 		return;
 	}
 	if (MOSTLY(wait_end_is_plain(t, from)))
@@ -339,7 +346,10 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 		n_python = buffer->kept.n_python;
 		buffer->event.flags = buffer->kept.flags;
 	} else {
-		COUNT(stacks_not_copied);
+		if (part->row.state == ABI_STALL && t->refused_seq == t->wait_seq)
+			COUNT(slots_exhausted);
+		else
+			COUNT(stacks_not_copied);
 		if (!part->kernel_gone) /* else it stands elsewhere by now */
 			want_copies_here(t, (struct pt_regs *)bpf_task_pt_regs(task));
 		buffer = buffer_scratch();
@@ -361,21 +371,22 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 }
 
 /* The sample of a wait that goes on, taken from another CPU. The buffer is copied, because the thread may be woken and
- * give it to another; if it was switched meanwhile, the copy is not sent. */
-ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, const struct wait_part *part)
+ * give it to another; if it was switched meanwhile, the copy is not sent. Whether it was sent. */
+ALWAYS bool wait_sample_inflight(struct task_struct *task, struct thread *t, const struct wait_part *part)
 {
 	struct stack_buffer *buffer = buffer_at(walk_buffer), *copy = NULL;
 	u32 len = 0, n_python = 0, index = t->stack_buffer, seq = t->wait_seq;
 	void *ledger = ledger_now();
 
 	if (!buffer || !ledger)
-		return;
+		return false;
 	if (index != ABI_NO_BUFFER)
 		copy = buffer_at(index);
 	if (copy) {
 		len = copy->kept.len;
 		n_python = copy->kept.n_python;
 		buffer->event.regs = copy->event.regs;
+		buffer->event.stack_top = copy->event.stack_top;
 		buffer->event.flags = copy->kept.flags;
 		bpf_probe_read_kernel(buffer->ustack,
 		                      cut_to(captured_bytes(len, n_python), ABI_USTACK_MAX + PYTHON_BYTES),
@@ -386,8 +397,8 @@ ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, con
 	wait_event(task, t, &buffer->event, part, ledger_window(ledger));
 	if (RARELY(cause_has_details(&buffer->event)))
 		detail_take_inflight(buffer, t, part->request);
-	if (t->wait_seq == seq && t->state == ABI_SLEEP && t->stack_buffer == index)
-		event_send(buffer, len, n_python);
+	return t->wait_seq == seq && t->state == ABI_SLEEP && t->stack_buffer == index &&
+	       event_send(buffer, len, n_python) > 0;
 }
 
 #endif

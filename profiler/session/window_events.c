@@ -49,7 +49,8 @@ static void event_key(struct abi_ledger_key *key, const struct abi_event *event)
 static int count_lost(struct window *window, const struct abi_event *event, int err)
 {
 	window->n_lost++;
-	window->lost_ns += event->duration_ns;
+	if (abi_of_stall(event))
+		window->lost_ns += event->duration_ns;
 	return err;
 }
 

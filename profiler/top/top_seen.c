@@ -36,6 +36,7 @@ static const struct {
 	{ "window_walks_failed", NUMBER,
 	  "%s {window lacks|windows lack} what its end would have told, as the walk over the threads failed, "
 	  "for want of memory or file descriptors: up to a second, and waits that went on; the next has it" },
+	{ "ledger_full", NUMBER, "%s {row was|rows were} lost, as the table of rows was full" },
 	{ "ledger_full_ns", NS, "%s of the time are in no row, as the table of rows was full" },
 	{ "rows_refused_ns", NS, "%s of the time are in no row, as a window had too many tags" },
 	{ "tags_too_deep", NUMBER,
@@ -46,8 +47,13 @@ static const struct {
 	{ "tags_without_memory", NUMBER, "%s {push|pushes} had no memory for {its tag|their tags}" },
 	{ "threads_failed", NUMBER, "%s tagged {thread was|threads were} not followed, for want of memory" },
 	{ "tags_full", NUMBER, "%s {tag has|tags have} no name, as the table of names was full" },
+	{ "ring_full", NUMBER,
+	  "%s {sample was|samples were} lost, as the ring buffer was full: --ring-bytes" },
 	{ "ring_full_ns", NS,
 	  "%s of stalls have no stack of their own, as the ring buffer was full: --ring-bytes" },
+	{ "samples_lost", NUMBER,
+	  "%s {sample was|samples were} lost, as the profile was full, or there was no time to resolve them: "
+	  "lower --budget" },
 	{ "samples_lost_ns", NS,
 	  "%s of stalls have no stack of their own, as the profile was full, or there was no time to resolve "
 	  "them: lower --budget" },
@@ -121,7 +127,8 @@ static const struct {
 	{ "stacks_pages_missing", NUMBER, "%s {stack was|stacks were} cut at pages that could not be read" },
 	{ "stacks_read_too_late", NUMBER, "%s {stack was|stacks were} gone before being read" },
 	{ "file_events_lost", NUMBER,
-	  "%s {thing|things} done with checkpoint files {was|were} not seen, as the ring was full" },
+	  "%s {thing|things} done with checkpoint files {was|were} not seen, as the ring or the table was "
+	  "full" },
 	{ "checkpoint_files_dropped", NUMBER, "%s checkpoint {file has|files have} no row, being too many" },
 	{ "file_xattrs_unasked", NUMBER,
 	  "%s opened {file was|files were} not asked for {its xattr|their xattrs}, being too many at once" },
@@ -152,14 +159,11 @@ static const struct {
 /* Counters that are no losses, or that a sentence above or the stack itself says. */
 static const char *const quiet[] = {
 	"samples",
-	"samples_lost",
 	"samples_without_row",
 	"tag_files_unread",   /* also those of processes that have ended */
 	"file_xattrs_unread", /* also those below an overlay, which are no files of their own */
 	"stacks_of_like_waits_ns",
 	"rows_refused",
-	"ring_full",
-	"ledger_full",
 	"steal_ns", /* told when it is much, as the next three */
 	"tag_probes_late_ns",
 	"hooks_late_ns",

@@ -17,3 +17,12 @@ void map_room_for_cpus(struct bpf_object *object, unsigned int cpus)
 			bpf_map__set_max_entries(map, entries + more);
 	}
 }
+
+unsigned int map_room_owner_bits(unsigned int cpus)
+{
+	unsigned int bits = 15;
+
+	for (; cpus > 16 && bits < 18; cpus /= 2)
+		bits++;
+	return bits;
+}

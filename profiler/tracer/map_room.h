@@ -15,4 +15,8 @@ struct bpf_object;
  * single entry is not in use, and stays as it is. That takes some 150 KiB a CPU. */
 void map_room_for_cpus(struct bpf_object *object, unsigned int cpus);
 
+/* How many bits a place for a request's owner has (bpf/requests.bpf.h), of which two requests in flight should seldom have the same: with many
+ * CPUs there are many disks and queues. 15, which take 1.5 MiB, to 18. */
+unsigned int map_room_owner_bits(unsigned int cpus);
+
 #endif

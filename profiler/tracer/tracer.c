@@ -105,6 +105,8 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf_map__set_max_entries(bpf->maps.stack_buffers, buffers + libbpf_num_possible_cpus() + 1);
 	bpf_map__set_max_entries(bpf->maps.free_buffers, buffers);
 	bpf_map__set_max_entries(bpf->maps.events, opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT);
+	bpf->rodata->owner_bits = map_room_owner_bits((unsigned int)libbpf_num_possible_cpus());
+	bpf_map__set_max_entries(bpf->maps.owners, 1U << bpf->rodata->owner_bits);
 	map_room_for_cpus(bpf->obj, (unsigned int)libbpf_num_possible_cpus());
 }
 

@@ -1,6 +1,6 @@
 /*
- * held_pages file=FILE stack=FILE [seconds=N]: a thread reads FILE past the page cache, three levels deep, in frames of two pages each, under
- * the tag "held_pages". Its stack is a mapping of the other file, and all of it but the innermost pages is put out of memory again and again:
+ * held_pages file=FILE stack=FILE [seconds=N wait_ms=N]: a thread reads FILE past the page cache, three levels deep, in frames of two pages each,
+ * under the tag "held_pages"; or it waits for so long, again and again. Its stack is a mapping of the other file, and all of it but the innermost pages is put out of memory again and again:
  * as the kernel holds pages back that a thread does not touch (NUMA balancing, swap). Prints tag_close()'s line.
  */
 #include <fcntl.h>
@@ -25,11 +25,14 @@ static char *stack;
 static void *buffer;
 static uint64_t until_ns;
 static volatile bool over;
+static long wait_ms;
 static _Atomic uintptr_t innermost;
 
 NOT_TAKEN static void read_blocks(void)
 {
 	innermost = (uintptr_t)__builtin_frame_address(0);
+	while (wait_ms && monotonic_ns() < until_ns)
+		sleep_ms((unsigned int)wait_ms);
 	for (int i = 0; monotonic_ns() < until_ns; i++)
 		must(pread(file, buffer, READ_BYTES, (off_t)(i % BLOCKS) * READ_BYTES) == READ_BYTES,
 		     "pread");
@@ -86,6 +89,7 @@ int main(int argc, char **argv)
 	stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, stack_file, 0);
 	must(stack != MAP_FAILED, "mmap");
 	until_ns = monotonic_ns() + (uint64_t)argument(argc, argv, "seconds", 3) * 1000000000;
+	wait_ms = argument(argc, argv, "wait_ms", 0);
 	must(!pthread_attr_init(&attr) && !pthread_attr_setstack(&attr, stack, STACK_BYTES) &&
 	             !pthread_create(&thread, &attr, run, NULL),
 	     "thread");

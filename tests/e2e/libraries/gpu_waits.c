@@ -174,6 +174,24 @@ static void make(const char *file)
 	must(made >= 0 && close(made) == 0, file);
 }
 
+static void *idle(void *arg)
+{
+	(void)arg;
+	sleep_ms(600000);
+	return NULL;
+}
+
+/* As the pools of threads of a training process are. */
+static void start_idle(long threads)
+{
+	pthread_attr_t small;
+	pthread_t thread;
+
+	must(!pthread_attr_init(&small) && !pthread_attr_setstacksize(&small, 65536), "attributes");
+	for (long i = 0; i < threads; i++)
+		must(!pthread_create(&thread, &small, idle, NULL), "thread");
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argument_text(argc, argv, "how", "sleep"),
@@ -189,6 +207,7 @@ int main(int argc, char **argv)
 	if (argument(argc, argv, "delete", 0))
 		delete (file, argument(argc, argv, "replace", 0));
 	sleep_ms(500); /* a profiler learns of the library a moment after it was mapped */
+	start_idle(argument(argc, argv, "idle", 0));
 	call_clock_open(&inside, how);
 	call_clock_open(&outside, "outside");
 	tag_open(&tag, 1, how);

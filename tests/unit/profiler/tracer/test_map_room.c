@@ -62,11 +62,22 @@ static void test_map_room__leaves_other_tables_alone(void **state)
 	stallprof_bpf__destroy(bpf);
 }
 
+static void test_map_room__owners_have_more_on_large_hosts(void **state)
+{
+	(void)state;
+	assert_int_equal(map_room_owner_bits(1), 15);
+	assert_int_equal(map_room_owner_bits(16), 15);
+	assert_int_equal(map_room_owner_bits(32), 16);
+	assert_int_equal(map_room_owner_bits(128), 18);
+	assert_int_equal(map_room_owner_bits(8192), 18);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_map_room__is_made_in_each_table_that_forgets),
 		cmocka_unit_test(test_map_room__leaves_other_tables_alone),
+		cmocka_unit_test(test_map_room__owners_have_more_on_large_hosts),
 	};
 
 	return cmocka_run_group_tests_name("map_room", tests, NULL, NULL);
