@@ -105,6 +105,11 @@ int profile_add_note(struct profile *p, const char *text)
 	return profile_add_note_bytes(p, text, strlen(text));
 }
 
+void profile_drop_notes(struct profile *p)
+{
+	p->n_notes = 0;
+}
+
 int64_t profile_mapping(struct profile *p, uint64_t start, uint64_t limit, uint64_t offset, const char *file,
                         const char *build_id, bool has_functions, bool has_lines_and_inlines)
 {

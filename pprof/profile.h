@@ -76,6 +76,8 @@ int profile_add_comment(struct profile *p, const char *text);
 
 /* Adds a line of our own, kept in order, which no other reader sees (profile.proto: field 1000). Not interned. */
 int profile_add_note(struct profile *p, const char *text);
+/* Forgets them, so that profile_merge() does not copy them. Their memory stays taken. */
+void profile_drop_notes(struct profile *p);
 
 /*
  * A range [start, limit) of ELF addresses mapped from `offset` of a file. The first one ever added is what

@@ -17,6 +17,7 @@
 #include "profiler/flame/flame_svg.h"
 #include "profiler/flame/flame_tree.h"
 #include "profiler/format/text_cells.h"
+#include "profiler/loaded/loaded_bound.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
 
@@ -41,7 +42,7 @@ struct options {
 /* The two sides: what is looked at, and what it is compared with. */
 struct sides {
 	struct flame_data *data;
-	const struct loaded_filter *filter;
+	const struct options *options;
 	const char *adding; /* the side that is loaded now */
 	bool mismatched;    /* a file of the base has other value types */
 	struct loaded_profiles input, base;
@@ -144,10 +145,33 @@ static int say(const char *message)
 
 /* --- loading ---------------------------------------------------------------------------------------------- */
 
+static int load_side(struct sides *sides, struct loaded_profiles *input, const char *side, char **paths,
+                     size_t count);
+
+/* Both sides are in the same tables: where the base is to be loaded anew, so is what is looked at. */
+static int begin_anew(struct sides *sides)
+{
+	const struct options *options = sides->options;
+	const char *side = sides->adding;
+	int status = 0;
+
+	flame_data_free(sides->data);
+	sides->data = flame_data_new();
+	if (!sides->data)
+		return -ENOMEM;
+	if (*side) {
+		loaded_profiles_release(&sides->input);
+		status = load_side(sides, &sides->input, "", options->files, options->file_count);
+	}
+	sides->adding = side;
+	return status ? -ENOSPC : 0;
+}
+
 static int add_file(void *context, const struct loaded_profiles *file)
 {
 	struct sides *sides = context;
-	int err = flame_add(sides->data, file, sides->adding, sides->filter);
+	int err = file ? flame_add(sides->data, file, sides->adding, &sides->options->filter)
+	               : begin_anew(sides);
 
 	if (err == -EINVAL && *sides->adding)
 		sides->mismatched = true;
@@ -155,12 +179,15 @@ static int add_file(void *context, const struct loaded_profiles *file)
 	return err == -EINVAL && !*sides->adding ? 0 : err;
 }
 
-static int say_unreadable(const struct loaded_profiles *input)
+/* 0 if nothing was. */
+static int say_left_out(const struct loaded_profiles *input)
 {
 	char message[MESSAGE_BYTES];
 
+	if (*input->left_out)
+		say(input->left_out);
 	if (!input->unreadable_files)
-		return 0;
+		return *input->left_out != '\0';
 	snprintf(message, sizeof(message), "%zu file%s left out: %s%s", input->unreadable_files,
 	         input->unreadable_files == 1 ? " is" : "s are", input->unreadable,
 	         input->unreadable_files == 1 ? "" : "; ...");
@@ -171,10 +198,14 @@ static int say_unreadable(const struct loaded_profiles *input)
 static int load_side(struct sides *sides, struct loaded_profiles *input, const char *side, char **paths,
                      size_t count)
 {
+	/* The tables may take the other half. */
+	const struct loaded_options how = { .max_bytes = loaded_bytes_max("") / 2,
+		                            .see = add_file,
+		                            .context = sides };
 	char message[MESSAGE_BYTES] = "";
 
 	sides->adding = side;
-	if (!loaded_profiles_load_each(input, paths, count, add_file, sides, message, sizeof(message)))
+	if (!loaded_profiles_load_as(input, paths, count, &how, message, sizeof(message)))
 		return 0;
 	if (sides->mismatched)
 		snprintf(message, sizeof(message),
@@ -245,7 +276,7 @@ static int say_unwritten(const char *output, int err, int error)
 	else
 		snprintf(message, sizeof(message), "%s%s%s", to_stdout ? "" : output, to_stdout ? "" : ": ",
 		         err == -ENOENT ? "the profile has no such sample type: see stallprof top --type"
-		                        : strerror(-err));
+		                        : loaded_reason(-err));
 	return say(message);
 }
 
@@ -278,7 +309,7 @@ static int write_output(const struct options *options, const struct sides *sides
 
 static int run(struct options *options, struct sides *sides)
 {
-	int status = load_side(sides, &sides->input, "", options->files, options->file_count);
+	int status = load_side(sides, &sides->input, "", options->files, options->file_count), left_out;
 
 	if (status)
 		return status;
@@ -290,9 +321,10 @@ static int run(struct options *options, struct sides *sides)
 		status = write_output(options, sides);
 	if (!status && options->form == FORM_PAGE && strcmp(options->output, "-") != 0)
 		fprintf(stderr, "stallprof flame: wrote %s; open it in a browser\n", options->output);
-	if (say_unreadable(&sides->input) || (options->base && !status && say_unreadable(&sides->base)))
-		status = 1;
-	return status;
+	left_out = say_left_out(&sides->input);
+	if (options->base && !status)
+		left_out |= say_left_out(&sides->base);
+	return status || left_out;
 }
 
 int cmd_flame(int argc, char **argv)
@@ -306,7 +338,7 @@ int cmd_flame(int argc, char **argv)
 		return say("this program was built without the page, for want of npm or its packages: "
 		           "install npm and "
 		           "run make again, or use --svg or --folded");
-	sides.filter = &options.filter;
+	sides.options = &options;
 	sides.data = flame_data_new();
 	status = sides.data ? run(&options, &sides) : say("no memory left");
 	loaded_profiles_release(&sides.input);

@@ -179,10 +179,17 @@ static int load_baseline(struct loaded_profiles *baseline, const char *path)
 	return say(message);
 }
 
-static int say_unreadable(const struct loaded_profiles *input, const char *whose)
+/* 0 if nothing was. */
+static int say_left_out(const struct loaded_profiles *input, const char *whose)
 {
 	char message[MESSAGE_BYTES];
 
+	if (*input->left_out) {
+		snprintf(message, sizeof(message), "of the %s %s", whose, input->left_out);
+		say(message);
+	}
+	if (!input->unreadable_files)
+		return *input->left_out != '\0';
 	snprintf(message, sizeof(message), "%zu of the %s's files left out: %.900s", input->unreadable_files,
 	         whose, input->unreadable);
 	return say(message);
@@ -198,8 +205,8 @@ static int run_with_baseline(const struct report_options *options, const struct 
 	if (load_baseline(&baseline, options->baseline))
 		return 1;
 	status = run(options, input, &baseline);
-	if (baseline.unreadable_files)
-		status = say_unreadable(&baseline, "baseline");
+	if (say_left_out(&baseline, "baseline"))
+		status = 1;
 	loaded_profiles_release(&baseline);
 	return status;
 }
@@ -215,8 +222,8 @@ int cmd_report(int argc, char **argv)
 	if (loaded_profiles_load(&input, options.files, options.file_count, message, sizeof(message)))
 		return say(message);
 	status = run_with_baseline(&options, &input);
-	if (input.unreadable_files)
-		status = say_unreadable(&input, "directory");
+	if (say_left_out(&input, "directory"))
+		status = 1;
 	loaded_profiles_release(&input);
 	return status;
 }

@@ -268,6 +268,8 @@ int cmd_top(int argc, char **argv)
 		status = run(&options, &input);
 		if (input.unreadable_files)
 			status = say_unreadable(&input);
+		if (*input.left_out)
+			status = say(input.left_out);
 		loaded_profiles_release(&input);
 	}
 	top_options_release(&options);

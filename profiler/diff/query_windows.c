@@ -9,7 +9,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/diff/query.pb-c.h"
-#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/loaded/loaded_bound.h"
 
 static const struct {
 	const char *type, *unit, *id;
@@ -141,13 +141,14 @@ static int ask_profile(struct fetch *fetch, const char *conditions, size_t windo
 	free(ask.selector);
 	if (err || !answer.size)
 		return err;
-	return profile_decode(answer.bytes, answer.size, LOADED_BYTES_MAX, out, fetch->err, fetch->err_size);
+	return profile_decode(answer.bytes, answer.size, loaded_bytes_max(""), out, fetch->err,
+	                      fetch->err_size);
 }
 
 static struct profile *new_window(struct fetch *fetch, size_t window)
 {
 	const struct profile_value_type type = { types[fetch->type].type, types[fetch->type].unit };
-	struct profile *profile = profile_new(&type, 1, type, 1, LOADED_BYTES_MAX);
+	struct profile *profile = profile_new(&type, 1, type, 1, loaded_bytes_max(""));
 	int64_t span = (fetch->query->to_ms - fetch->query->from_ms) / (int64_t)fetch->windows->count;
 
 	if (profile)
@@ -206,7 +207,7 @@ static int take_profile(struct fetch *fetch, const struct profile *from, size_t 
 			err = copy_sample(fetch, *to, from, &view, set);
 	if (err)
 		snprintf(fetch->err, fetch->err_size, "%s: its profile cannot be used: %s", fetch->query->url,
-		         strerror(-err));
+		         loaded_reason(-err));
 	return err;
 }
 

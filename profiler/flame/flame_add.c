@@ -330,7 +330,7 @@ int flame_add(struct flame_data *data, const struct loaded_profiles *file, const
 	adding->file = file;
 	host_note_read(file->profile, adding->host, sizeof(adding->host));
 	adding->side = side;
-	adding->arena.max_bytes = LOADED_BYTES_MAX;
+	adding->arena.max_bytes = data->arena.max_bytes;
 	adding->frames.arena = adding->pids.arena = &adding->arena;
 	err = name_processes(adding);
 	if (!err)

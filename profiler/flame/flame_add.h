@@ -15,7 +15,7 @@ struct loaded_profiles;
 /*
  * Adds the samples that pass the filter, those of waits that are no stalls among them unless the filter names a
  * stall, and the ledger's rows that have the filter's tag. `side` is "" or FLAME_BASE_SIDE. The value types are those of
- * the first file. 0; -ENOMEM; -ENOSPC above 4 GiB; -EINVAL when the file has other types.
+ * the first file. 0; -ENOMEM; -ENOSPC at the bound of `data`; -EINVAL when the file has other types.
  */
 int flame_add(struct flame_data *data, const struct loaded_profiles *file, const char *side,
               const struct loaded_filter *filter);

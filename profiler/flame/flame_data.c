@@ -2,12 +2,11 @@
 
 #include "profiler/flame/flame_data.h"
 #include "profiler/format/saturating.h"
+#include "profiler/loaded/loaded_bound.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DATA_BYTES_MAX (4ul << 30)
 
 static const char *const dimension_names[FLAME_DIMENSIONS] = {
 	[FLAME_CLASS] = "class", [FLAME_STALL] = "stall",         [FLAME_DEVICE] = "device",
@@ -26,7 +25,7 @@ struct flame_data *flame_data_new(void)
 
 	if (!data)
 		return NULL;
-	data->arena.max_bytes = DATA_BYTES_MAX;
+	data->arena.max_bytes = loaded_bytes_max("") / 2;
 	data->texts.arena = data->frames.arena = data->nodes.arena = &data->arena;
 	data->slices.arena = data->samples.arena = data->rows.arena = &data->arena;
 	if (flame_put_text(data, "") == 0)

@@ -87,12 +87,12 @@ struct flame_data {
 	size_t type_count;
 };
 
-/* NULL with errno ENOMEM. */
+/* It takes half of loaded_bytes_max() at most: the sum of the profiles needs the other. NULL with errno ENOMEM. */
 struct flame_data *flame_data_new(void);
 void flame_data_free(struct flame_data *data);
 
 /*
- * Each returns the number of the record, which is added if it is new, or -ENOMEM, or -ENOSPC above 4 GiB. Text NULL
+ * Each returns the number of the record, which is added if it is new, -ENOMEM, or -ENOSPC at that bound. Text NULL
  * is "". `parent` FLAME_NONE: an outermost frame. A sample's values (type_count of them) and a row's sums are added to
  * those that it has.
  */

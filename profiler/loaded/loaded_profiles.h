@@ -16,12 +16,17 @@ struct request_rows;
 struct stamp;
 struct timeline;
 
-#define LOADED_BYTES_MAX (4ul << 30) /* of the sum in memory, and of each file */
-
 struct loaded_profiles;
 
-/* Sees one file, with its ledger and stamp alone. Other than 0 ends the loading. */
+/* Sees one file, with its ledger and stamp alone. Other than 0 ends the loading. NULL: forget the files seen so far, they are loaded
+ * anew without the oldest. */
 typedef int (*loaded_see)(void *context, const struct loaded_profiles *file);
+
+struct loaded_options {
+	size_t max_bytes; /* of the sum in memory, and of each file; 0: loaded_bytes_max() (loaded_bound.h) */
+	loaded_see see;   /* NULL: nobody does */
+	void *context;    /* of `see` */
+};
 
 struct loaded_profiles {
 	const struct profile *profile;
@@ -39,13 +44,13 @@ struct loaded_profiles {
 	size_t malformed_lines; /* lines of ours that could not be read */
 	size_t unreadable_files; /* of a directory; the others are there */
 	char unreadable[512];    /* what is wrong with the first of them */
-	loaded_see see;          /* for loaded_profiles_load_each(), and its context */
-	void *see_context;
+	char left_out[512]; /* a line: how many of a directory's files are too much, and why; "": none are */
 };
 
 /*
  * Loads paths; - stands for standard input, a directory stands for all *.pb.gz in it, in the order of their names.
- * A file of a directory that cannot be read is left out, and counted, unless it is the only one.
+ * A file of a directory that cannot be read is left out, and counted, unless it is the only one. Where the sum would outgrow
+ * its bound, the oldest files of the directories are left out. The sum of several has the notes of the first alone.
  * On failure a line without newline, beginning with the file, is in err, and there is nothing to release. 0 or
  * -errno, among them what pprof_file_read and profile_merge give.
  */
@@ -53,11 +58,11 @@ int loaded_profiles_load(struct loaded_profiles *input, char *const *paths, size
                          size_t err_size);
 
 /*
- * The same, and calls `see` for each file before it is merged: for what a sum does not say, as which file a sample is
- * from. What `see` returns, if not 0, is returned.
+ * The same, and calls options->see for each file before it is merged: for what a sum does not say, as which file a sample is
+ * from. What it returns, if not 0, is returned; after -ENOSPC fewer of a directory's files are tried.
  */
-int loaded_profiles_load_each(struct loaded_profiles *input, char *const *paths, size_t count, loaded_see see,
-                              void *context, char *err, size_t err_size);
+int loaded_profiles_load_as(struct loaded_profiles *input, char *const *paths, size_t count,
+                            const struct loaded_options *options, char *err, size_t err_size);
 
 /* The same for a profile in memory, which stays the caller's and must outlive input. */
 int loaded_profiles_borrow(struct loaded_profiles *input, const struct profile *profile, char *err,

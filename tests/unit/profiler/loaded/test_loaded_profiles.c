@@ -50,7 +50,7 @@ static struct profile *recorded(uint64_t first_ns)
 /* A directory with files, which tear_down removes. */
 struct directory {
 	char path[32];
-	char *files[4];
+	char *files[16];
 	size_t count;
 };
 
@@ -216,19 +216,142 @@ static void test_loaded_profiles__each_file_is_seen(void **state)
 	char *paths[] = { directory->path }, err[512] = "";
 	struct loaded_profiles input;
 	struct seen seen = { 0 };
+	const struct loaded_options options = { .see = see, .context = &seen };
 
 	write_profile(directory, "a.pb.gz", recorded(1000));
 	write_profile(directory, "b.pb.gz", recorded(2000));
-	assert_int_equal(loaded_profiles_load_each(&input, paths, 1, see, &seen, err, sizeof(err)), 0);
+	assert_int_equal(loaded_profiles_load_as(&input, paths, 1, &options, err, sizeof(err)), 0);
 	assert_int_equal(seen.files, 2);
 	assert_int_equal(seen.began_ns, 2000);
 	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 200);
 	loaded_profiles_release(&input);
 	seen = (struct seen){ .result = -EOVERFLOW };
-	assert_int_equal(loaded_profiles_load_each(&input, paths, 1, see, &seen, err, sizeof(err)),
-	                 -EOVERFLOW);
+	assert_int_equal(loaded_profiles_load_as(&input, paths, 1, &options, err, sizeof(err)), -EOVERFLOW);
 	assert_int_equal(seen.files, 1);
 	assert_non_null(strstr(err, "a.pb.gz: Value too large"));
+}
+
+/* --- a directory that is too much ------------------------------------------------------------------------ */
+
+#define WINDOWS     12
+#define STACK_BYTES (64 * 1024) /* of a window's samples, about */
+
+/* A window with stacks of its own, and so many bytes of notes. */
+static void write_window(struct directory *directory, unsigned number, size_t notes)
+{
+	struct profile *p = recorded(1000 * (number + 1));
+	char name[64], note[1024];
+
+	for (size_t i = 0; i < STACK_BYTES / 256; i++) {
+		const int64_t location = profile_location(p, 0, 0x1000 + number * 0x10000 + i, NULL, 0),
+		              value = 1;
+
+		assert_int_equal(profile_add_sample(p, &location, 1, &value, NULL, 0), 0);
+	}
+	memset(note, 'n', sizeof(note));
+	note[sizeof(note) - 1] = '\0';
+	for (size_t i = 0; i < notes / sizeof(note); i++)
+		assert_int_equal(profile_add_note(p, note), 0);
+	snprintf(name, sizeof(name), "stallprof-%02u.pb.gz", number);
+	write_profile(directory, name, p);
+}
+
+static size_t bytes_of_all(char *folder)
+{
+	char err[512] = "";
+	struct loaded_profiles input;
+	size_t bytes;
+
+	if (loaded_profiles_load(&input, &folder, 1, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(input.files, WINDOWS);
+	assert_string_equal(input.left_out, "");
+	bytes = profile_bytes(input.profile);
+	loaded_profiles_release(&input);
+	return bytes;
+}
+
+/* Where the sum outgrows its bound, the newest windows are summed, nothing counts the others, and a line says so. */
+static void test_loaded_profiles__a_directory_that_is_too_much(void **state)
+{
+	struct directory *directory = *state;
+	char *paths[] = { directory->path }, err[512] = "";
+	struct loaded_options options = { .max_bytes = 0 };
+	struct loaded_profiles input;
+	size_t all;
+
+	for (unsigned i = 0; i < WINDOWS; i++)
+		write_window(directory, i, 0);
+	all = bytes_of_all(directory->path);
+	options.max_bytes = all / 2;
+	if (loaded_profiles_load_as(&input, paths, 1, &options, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_in_range(input.files, WINDOWS / 4, WINDOWS / 2 + 1);
+	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 100 * input.files);
+	assert_int_equal(stamp_coverage(input.stamp).windows, input.files);
+	assert_int_equal(stamp_coverage(input.stamp).last_ns, 1000 * WINDOWS + 100);
+	assert_int_equal(profile_duration_ns(input.profile), 100 * input.files);
+	snprintf(err, sizeof(err), "the oldest %zu of %u files are left out", WINDOWS - input.files, WINDOWS);
+	assert_memory_equal(input.left_out, err, strlen(err));
+	assert_non_null(strstr(input.left_out, "take more memory than profiles may"));
+	loaded_profiles_release(&input);
+	/* Files that were named are all wanted. */
+	assert_int_equal(
+	        loaded_profiles_load_as(&input, directory->files, WINDOWS, &options, err, sizeof(err)),
+	        -ENOSPC);
+	assert_non_null(strstr(err, "more memory than profiles may"));
+	assert_null(strstr(err, "No space"));
+}
+
+/* Nobody reads the notes of a sum. */
+static void test_loaded_profiles__notes_take_no_memory(void **state)
+{
+	struct directory *directory = *state;
+	size_t most;
+
+	for (unsigned i = 0; i < WINDOWS; i++)
+		write_window(directory, i, 1 << 17);
+	most = bytes_of_all(directory->path);
+	assert_in_range(most, WINDOWS * STACK_BYTES / 8, 2 * WINDOWS * STACK_BYTES);
+}
+
+/* Has room for so many files. */
+struct room {
+	size_t files, taken, times;
+};
+
+static int take_room(void *context, const struct loaded_profiles *file)
+{
+	struct room *room = context;
+
+	if (file)
+		return room->taken++ == room->files ? -ENOSPC : 0;
+	room->taken = 0;
+	room->times++;
+	return 0;
+}
+
+/* Whoever sees the files may have too little room, too, and forgets those that it saw before. */
+static void test_loaded_profiles__too_much_for_who_sees_it(void **state)
+{
+	struct directory *directory = *state;
+	char *paths[] = { directory->path }, err[512] = "";
+	struct room room = { .files = 5 };
+	const struct loaded_options options = { .see = take_room, .context = &room };
+	struct loaded_profiles input;
+
+	for (unsigned i = 0; i < WINDOWS; i++)
+		write_window(directory, i, 0);
+	if (loaded_profiles_load_as(&input, paths, 1, &options, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(input.files, 5);
+	assert_int_equal(room.taken, 5);
+	assert_int_equal(room.times, 1);
+	assert_int_equal(stamp_coverage(input.stamp).last_ns, 1000 * WINDOWS + 100);
+	loaded_profiles_release(&input);
+	room = (struct room){ .files = 0 };
+	assert_int_equal(loaded_profiles_load_as(&input, paths, 1, &options, err, sizeof(err)), -ENOSPC);
+	assert_non_null(strstr(err, "more memory than profiles may"));
 }
 
 static void test_loaded_profiles__what_does_not_load(void **state)
@@ -261,6 +384,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_file_given_twice, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__profiles_of_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__each_file_is_seen, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_directory_that_is_too_much, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__notes_take_no_memory, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__too_much_for_who_sees_it, set_up,
+		                                tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__what_does_not_load, set_up, tear_down),
 	};
 
