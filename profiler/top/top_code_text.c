@@ -201,10 +201,12 @@ static struct class_sum *sum_classes(const struct top_section *section, size_t *
 	return sums;
 }
 
-/* Samples of CPUs lie within a stall, unless --oncpu-hz asked for others. */
+/* Samples of CPUs lie within a stall, unless --oncpu-hz asked for others; those of other programs say of none. */
 static void write_section_name(FILE *out, const struct top_code_text *what, const struct top_section *section)
 {
-	if (what->on_cpu && !strcmp(section->stall, "none"))
+	if (!*section->stall)
+		fputs(what->on_cpu ? "on the CPU" : "[no stall]", out);
+	else if (what->on_cpu && !strcmp(section->stall, "none"))
 		fputs("on the CPU outside of stalls", out);
 	else
 		fprintf(out, "%s%s", what->on_cpu ? "on the CPU during " : "", section->stall);
@@ -341,19 +343,15 @@ static void print_section(struct page *page, const struct top_section *section, 
 	ahead = order_code(page, section, lines, order);
 	for (i = 0; i < section->count && i < limit; i++) {
 		const struct top_code *code = &section->code[order[i]];
-		/* One line is kept for the rest, and one for each class that is to come. */
-		size_t kept = 1 + (i + 1 < ahead ? ahead - i - 1 : 0),
-		       left = lines ? end - page->lines : SIZE_MAX;
+		/* One line is kept for the rest, and one for each class that is to come. Whole stacks take what they need. */
+		size_t kept = 1 + (i + 1 < ahead ? ahead - i - 1 : 0);
+		size_t taken = page->lines < end ? page->lines : end, left = lines ? end - taken : SIZE_MAX;
 
 		if (is_idle(page, section, code))
 			continue;
 		if (left < 2)
 			break;
 		print_code(page, section, code, left > kept + DETAIL_LINES_MAX || page->what->native);
-		if (lines && page->lines >= end) { /* whole stacks take what they need */
-			i = page->what->native ? section->count : i + 1;
-			break;
-		}
 	}
 	print_rest(page, section, order, i);
 	free(order);

@@ -300,6 +300,37 @@ static void test_top_code__the_loop_first(void **state)
 	top_processes_free(&processes);
 }
 
+/* A whole stack may take all the lines that there are: what is not shown is told all the same. */
+static void test_top_code__fits_whole_stacks(void **state)
+{
+	struct recording *r = *state;
+	size_t lines;
+	char *text = text_of(r, (struct top_code_text){ .native = true }, 30, &lines);
+
+	assert_non_null(strstr(text, "            getRecord\n"));
+	assert_null(strstr(text, " of data_load  write_shard"));
+	assert_non_null(strstr(text, "          and 1.00 ms from 1 more line of code\n"));
+	assert_int_equal(lines, count_lines(text));
+	free(text);
+}
+
+/* Other programs' samples have no stall. */
+static void test_top_code__no_stall(void **state)
+{
+	struct recording *r = *state;
+	int64_t ids[32];
+	size_t lines;
+	char *text;
+
+	sample(r->profile, ids, c_fsync(r->profile, ids), 70 * MS, "ckpt", "", "");
+	text = text_of(r, (struct top_code_text){ .limit = 0 }, 0, &lines);
+	assert_non_null(strstr(text, "\n[no stall], 70.0 ms"));
+	free(text);
+	text = text_of(r, (struct top_code_text){ .on_cpu = true }, 0, &lines);
+	assert_non_null(strstr(text, "\non the CPU, 70.0 ms"));
+	free(text);
+}
+
 /* Samples of CPUs are no waits. */
 static void test_top_code__on_the_cpu(void **state)
 {
@@ -456,6 +487,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__text, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__the_loop_first, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__fits, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__fits_whole_stacks, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__no_stall, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__on_the_cpu, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__counted, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__taken_back, record, forget),
