@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { exactly, search } from '../../profiler/flame/page/calc.js';
+import { duration } from '../../profiler/flame/page/format.js';
 
 const [packages, path, screenshots] = process.argv.slice(2);
 const puppeteer = createRequire(join(resolve(packages), 'package.json'))('puppeteer-core');
@@ -425,6 +426,38 @@ async function writtenAlone() {
   return [stall, tag];
 }
 
+/** Samples of CPUs are of no stall where --oncpu-hz asked for those: nothing calls them stalls. */
+async function onTheCpu() {
+  const at = pathToFileURL(resolve(wanted.cpu)).href, page = await open('', at), told = async (hash) => {
+    await page.evaluate((fragment) => { location.hash = fragment; }, hash);
+    await page.waitForFunction((stall) => document.querySelector('select[data-filter="stall"]').value === (stall ? `=${stall}` : ''), {}, new URLSearchParams(hash.slice(1)).get('stall'));
+    return text(page, '.answer .who');
+  };
+  const options = await page.$$eval('select[data-filter="stall"] option', (nodes) => nodes.map((node) => node.textContent));
+  check('what ran on the CPU is no stall', (await fragment(page)) === '#type=cpu' && (await text(page, '.answer .who')).startsWith('On the CPU: 8.04 s; train_step has'), await fragment(page), await text(page, '.answer'));
+  check('what ran outside of stalls is said to be that', (await told('#type=cpu&stall=none')).startsWith('On the CPU outside of stalls: 8.00 s; train_step has 100.0 %'), await text(page, '.answer'));
+  check('and so in the list of stalls', options[0] === 'all' && options.includes('none: on the CPU outside of stalls (8.00 s)'), options);
+  check('what ran inside of one, too', (await told('#type=cpu&stall=block_io')).startsWith('On the CPU during block_io on vda: 40.0 ms; loader has'), await text(page, '.answer'));
+  const meaning = () => page.$$eval('.switches button', (nodes) => nodes.find((node) => node.textContent === 'CPU').title);
+  check('the switch says so', (await meaning()) === 'Time on the CPU', await meaning());
+  await page.evaluate(() => { location.hash = '#type=cpu&stall=writeback'; });
+  await page.waitForSelector('#nothing:not([hidden])');
+  check('where there is none it says where some are', (await text(page, '#nothing')) === 'No CPU samples pass these filters. Choose "none" as stall for what ran outside of stalls.', await text(page, '#nothing'));
+  await page.close();
+  const other = await open('#type=cpu&stall=journal');
+  await other.waitForSelector('#nothing:not([hidden])');
+  check('without such samples, that they are inside of stalls alone', (await text(other, '#nothing')).includes('inside of stalls alone'), await text(other, '#nothing'));
+  await other.close();
+  return at;
+}
+
+/** As test_text_cells has them of top. */
+function durations() {
+  const cases = [[999, '999 ns'], [999500, '1.00 ms'], [9994000, '9.99 ms'], [9996000, '10.0 ms'], [99940000, '99.9 ms'], [99960000, '100 ms'], [999499999, '999 ms'], [999500000, '1.00 s'],
+    [2125000, '2.12 ms'], [2375000, '2.38 ms'], [12250000, '12.2 ms'], [-99960000, '-100 ms']];
+  for (const [ns, want] of cases) check(`${ns} ns are ${want}, as in top`, duration(ns) === want, duration(ns));
+}
+
 /** The classes in the order in which they lost time; where no tag was pushed, those of processes are none that idle. */
 async function ledgers() {
   for (const [file, classes] of wanted.ledgers) {
@@ -464,7 +497,8 @@ async function oneHost() {
 try {
   const page = await opensOnTheAnswer();
   for (const part of [filters, searches, finds, zooms, tables, ranges, compares, keepsFocus, hostile, contrasts]) await part(page);
-  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost(), await takenBack(), ...await writtenAlone(), ...await ledgers()];
+  durations();
+  const others = [await twoProfiles(), await onTheCpu(), ...await waitsThatAreLong(), ...await stretches(), await oneHost(), await takenBack(), ...await writtenAlone(), ...await ledgers()];
   check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);
 } catch (error) {

@@ -3,7 +3,7 @@
 
 import { el } from './dom.js';
 import { bytes, clock, count, duration, percent } from './format.js';
-import { BLOCKED, byOwnLine, isFinerThanLanes, isOfSome } from './calc.js';
+import { BLOCKED, byOwnLine, isFinerThanLanes, isOfSome, NONE } from './calc.js';
 import { fullText } from './graph.js';
 import { usersOf } from './host.js';
 import { loopRows, MEANINGS, NOBODY, RUNQUEUE, worstBlocked, worstOf } from './ledger.js';
@@ -32,12 +32,19 @@ function link(text, title, onclick) {
   return el('button', { type: 'button', class: 'link', title, onclick }, text);
 }
 
+/** What is summed, in words. A device is that of a stall, also where what ran on a CPU meanwhile is summed. */
+function nameOf(stall, { filter, sums, isCpu }) {
+  if (!isCpu) return stall ?? (sums.rows.length ? 'All stalls' : 'All samples');
+  if (stall === NONE) return 'On the CPU outside of stalls';
+  return stall !== undefined ? `On the CPU during ${stall}` : filter.device ? 'On the CPU during stalls' : 'On the CPU';
+}
+
 /** Of which class and device most is. */
 function sayWho(context) {
-  const { data, filter, selection, unit, sums, choose, countOf, isTime } = context, stall = filter.stall ?? data.stall;
-  const [name, most] = leading(context, 'class') || [], [device] = leading(context, 'device') || [];
+  const { data, filter, selection, unit, sums, choose, countOf, isTime, isCpu } = context, stall = filter.stall ?? data.stall;
+  const [name, most] = leading(context, 'class') || [], [device] = isCpu && stall === undefined && !filter.device ? [] : leading(context, 'device') || [];
   const row = sums.rows.find((each) => each.name === name);
-  const parts = [el('b', { title: MEANINGS[stall] || '' }, stall ?? (sums.rows.length ? 'All stalls' : 'All samples'))];
+  const parts = [el('b', { title: MEANINGS[stall] || '' }, nameOf(stall, context))];
   if (device) parts.push(' on ', link(device, `Only ${device}`, () => choose({ device })));
   parts.push(`: ${unit(selection.sum)}`);
   if (countOf) parts.push(` in ${count(countOf)} waits`);
@@ -243,7 +250,7 @@ function sayLost(context) {
     ...(kind === RUNQUEUE ? sayQueue(context, row.name) : [link(kind, `Show ${kind} of ${row.name}`, () => choose({ class: row.name, stall: kind })), ...sayWaker(context, row.name, kind)])]), '.'];
 }
 
-/** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, side, isTime: delays are summed, choose, find}. */
+/** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, side, isTime: delays are summed, isCpu: samples of CPUs are, choose, find}. */
 export function drawAnswer(context) {
   const isWhole = context.isTime && !context.filter.range, hasTimes = isWhole && context.span && !isFinerThanLanes(context.data, context.filter);
   const hasAllTags = context.data.tag === undefined; // else the ledger is a part of the loop's

@@ -24,6 +24,14 @@ export function isFinerThanLanes(data, filter) {
   return lanesHaveMore(data) || isOfSome(filter) || filter.waker !== undefined || filter.inherited !== undefined;
 }
 
+export const NONE = 'none'; // as stall: what ran on a CPU outside of stalls, where `record --oncpu-hz` asked for that
+
+/** Whether samples of CPUs are of all that ran there: outside of stalls, too, or of another program, which knows of none. Else they are inside of stalls alone. */
+export function hasCpuOutside({ types, samples, strings }) {
+  const cpu = samples.values[types.findIndex((type) => type.name === 'cpu')], outside = [NONE, ''].map((text) => strings.indexOf(text));
+  return cpu !== undefined && samples.stall.some((stall, s) => cpu[s] !== 0 && outside.includes(stall));
+}
+
 /** Of each text whether the filter takes it; null: all. */
 function allow(data, wanted) {
   if (wanted === undefined) return null;

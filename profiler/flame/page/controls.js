@@ -2,11 +2,11 @@
 
 import { el } from './dom.js';
 import { duration } from './format.js';
-import { BLOCKED } from './calc.js';
+import { BLOCKED, hasCpuOutside, NONE } from './calc.js';
 import { DIMENSIONS } from './data.js';
 
 const TYPE_NAMES = { delay: 'Blocked time', cpu: 'CPU', contentions: 'Number of waits', recovery: 'Device recovery' };
-const TYPE_MEANINGS = { cpu: 'Time on the CPU inside of stalls', recovery: "Time of kernel threads that brought a device back" };
+const TYPE_MEANINGS = { recovery: "Time of kernel threads that brought a device back" };
 const NAMES = { class: 'ai_tag', stall: 'stall', device: 'device', waker: 'woken by', inherited: 'inherited', process: 'process', host: 'host', side: 'profile' };
 
 function choices(name, options, chosen, choose) {
@@ -16,6 +16,7 @@ function choices(name, options, chosen, choose) {
 
 function textOf(key, text) {
   if (key === 'side') return text === 'base' ? 'base' : 'this one';
+  if (key === 'stall' && text === NONE) return 'none: on the CPU outside of stalls';
   return text === '' ? `[no ${NAMES[key]}]` : text;
 }
 
@@ -30,7 +31,7 @@ function filterSelect(data, key, filter, options, unit, choose) {
   if (key === 'stall') items.push(el('option', { value: `=${BLOCKED}`, selected: wanted === BLOCKED }, 'blocked: all that is no stall'));
   return el('label', {}, NAMES[key], el('select', { class: wanted === undefined ? '' : 'set', 'data-filter': key, onchange: (event) =>
     choose({ [key]: event.target.value ? event.target.value.slice(1) : undefined }) },
-  key === 'side' ? null : el('option', { value: '', selected: wanted === undefined }, key === 'stall' ? 'all stalls' : 'all'), items));
+  key === 'side' ? null : el('option', { value: '', selected: wanted === undefined }, key === 'stall' && !found.some(([text]) => text === NONE) ? 'all stalls' : 'all'), items));
 }
 
 /** A selected time, as the axis of the timeline has it: from the run's begin on. */
@@ -50,8 +51,9 @@ export function drawFilters(data, name, filter, options, unit, begin, choose, cl
 
 /** on: {set(changes), compare(), help()}. */
 export function drawSwitches(data, state, on) {
+  const meanings = { ...TYPE_MEANINGS, cpu: hasCpuOutside(data) ? 'Time on the CPU' : 'Time on the CPU inside of stalls' };
   const types = data.types.map(({ name, isEmpty }) => [name, TYPE_NAMES[name] || name,
-    isEmpty ? 'There is none in this profile' : TYPE_MEANINGS[name], isEmpty]).sort((a, b) => (b[0] === 'delay') - (a[0] === 'delay') || (b[0] === 'cpu') - (a[0] === 'cpu'));
+    isEmpty ? 'There is none in this profile' : meanings[name], isEmpty]).sort((a, b) => (b[0] === 'delay') - (a[0] === 'delay') || (b[0] === 'cpu') - (a[0] === 'cpu'));
   return el('div', { class: 'switches' },
     choices('what is summed', types, state.type, (type) => on.set({ type })),
     choices('direction', [['icicle', 'Icicle', 'The outermost function on top (i)'], ['flame', 'Flame', 'The outermost function at the bottom (i)']], state.view,

@@ -2,16 +2,22 @@
 
 const UNITS = [[1e9, 's'], [1e6, 'ms'], [1e3, 'us']];
 
+/** As C's printf: a number halfway between two goes to the even one. Only multiples of 1/8 are that, to two digits; toFixed() rounds them up. */
+function fixed(value, places) {
+  const scaled = value * 10 ** places, below = Math.floor(scaled);
+  return (Number.isInteger(value * 8) && scaled - below === 0.5 ? (below + below % 2) / 10 ** places : value).toFixed(places);
+}
+
+/** Three digits: not 10.00, which is 10.0. */
 function digits(value) {
-  if (value >= 100) return value.toFixed(0);
-  return value >= 10 ? value.toFixed(1) : value.toFixed(2);
+  return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
 
 /** "12.3 s", "1.23 ms", "123 us", "12 ns". */
 export function duration(ns) {
   const size = Math.abs(ns), sign = ns < 0 ? '-' : '';
   for (const [one, unit] of UNITS) {
-    if (size >= one * 0.9995) return `${sign}${digits(size / one)} ${unit}`;
+    if (size / one >= 0.9995) return `${sign}${digits(size / one)} ${unit}`;
   }
   return `${sign}${size.toFixed(0)} ns`;
 }

@@ -4,7 +4,7 @@ import { load } from './data.js';
 import { el, replace, replaceChanged } from './dom.js';
 import { amount, clock, count, duration, moment, percent, bytes } from './format.js';
 import { format, parse } from './state.js';
-import { exactly, select, writtenAlone } from './calc.js';
+import { exactly, hasCpuOutside, NONE, select, writtenAlone } from './calc.js';
 import { Model } from './model.js';
 import { Graph, fullText } from './graph.js';
 import { Timeline, extent, hasSlices, lanesOf } from './timeline.js';
@@ -267,10 +267,17 @@ class Page {
     const queued = has && filter.class !== undefined && filter.stall === undefined ? this.drawn.ledger.rows.find((row) => row.name === filter.class) : null;
     const alone = writtenAlone(this.data), those = alone ? ` The page has those of ${alone} alone.` : '';
     let text = has ? `No sample passes these filters.${those}` : 'This profile has no samples: no thread waited while it held a tag, or nothing was tagged.';
-    if (has && type === 'cpu') text = 'No CPU samples pass these filters: they are taken on the CPU inside of stalls alone.';
+    if (has && type === 'cpu') text = `No CPU samples pass these filters${this.whereCpu(filter.stall)}.`;
     else if (queued && queued.ns.runqueue > 0) text = `No sample passes these filters: ${queued.name} waited ${duration(queued.ns.runqueue)} for a CPU (run queue), of which there are no stacks.`;
     else if (has && filter.stall === undefined && !Object.keys(filter).some((key) => key !== 'side')) text = `There are no stalls in this ${alone ? `page, which has the samples of ${alone} alone` : 'profile'}. Choose "blocked" as stall for waits that are none.`;
     this.empty.textContent = text;
+  }
+
+  /** Where samples of CPUs are to be found. */
+  whereCpu(stall) {
+    if (!hasCpuOutside(this.data)) return ': they are taken on the CPU inside of stalls alone';
+    if (stall === undefined || !this.data.strings.includes(NONE)) return '';
+    return stall === NONE ? '. Choose another stall for what ran during one' : `. Choose "${NONE}" as stall for what ran outside of stalls`;
   }
 
   drawControls() {
@@ -302,7 +309,7 @@ class Page {
     }
     replaceChanged(this.answer, drawAnswer({
       data, filter: state.filter, selection: drawn.selection, unit: this.unit(), sums: drawn.ledger, lanes, span, canCut: hasSlices(data),
-      side, processes: of.processes, requests: of.requests, countOf: waits, isTime: state.type === 'delay',
+      side, processes: of.processes, requests: of.requests, countOf: waits, isTime: state.type === 'delay', isCpu: state.type === 'cpu',
       choose: (changes) => this.choose(changes), find: (label) => this.find(label),
     }));
   }

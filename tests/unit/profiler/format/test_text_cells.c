@@ -83,6 +83,13 @@ static void test_text_cells__durations(void **state)
 	assert_string_equal(text_short_duration(text, 1000), "1.00 us");
 	assert_string_equal(text_short_duration(text, 12345), "12.3 us");
 	assert_string_equal(text_short_duration(text, 9996000), "10.0 ms");
+	assert_string_equal(text_short_duration(text, 999500), "1.00 ms");
+	assert_string_equal(text_short_duration(text, 9994000), "9.99 ms");
+	assert_string_equal(text_short_duration(text, 99940000), "99.9 ms");
+	assert_string_equal(text_short_duration(text, 99960000), "100 ms");
+	assert_string_equal(text_short_duration(text, 2125000), "2.12 ms");
+	assert_string_equal(text_short_duration(text, 2375000), "2.38 ms");
+	assert_string_equal(text_short_duration(text, 12250000), "12.2 ms");
 	assert_string_equal(text_short_duration(text, 999499999), "999 ms");
 	assert_string_equal(text_short_duration(text, 999500000), "1.00 s");
 	assert_string_equal(text_short_duration(text, 1234567890123), "1235 s");
