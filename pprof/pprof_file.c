@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -61,6 +62,14 @@ static bool may_begin(unsigned char first)
 	return first == GZIP_FIRST || (first >> 3 && (wire_type < 3 || wire_type == 5));
 }
 
+/* Standard input may be set not to block by whoever shares it. */
+static bool waits_for_more(int fd)
+{
+	struct pollfd wanted = { .fd = fd, .events = POLLIN };
+
+	return errno == EINTR || (errno == EAGAIN && (poll(&wanted, 1, -1) >= 0 || errno == EINTR));
+}
+
 static int read_all(int fd, struct content *c)
 {
 	for (;;) {
@@ -81,7 +90,7 @@ static int read_all(int fd, struct content *c)
 
 		ssize_t n = read(fd, c->bytes + c->len, c->capacity - c->len);
 
-		if (n < 0 && errno != EINTR)
+		if (n < 0 && !waits_for_more(fd))
 			return -errno;
 		if (n == 0)
 			return 0;
@@ -91,11 +100,18 @@ static int read_all(int fd, struct content *c)
 	}
 }
 
+/* Standard input may be a socket, or a file that we may not open anew. */
+static int open_to_read(const char *path)
+{
+	return !strcmp(path, "/dev/stdin") ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+	                                   : open(path, O_RDONLY | O_CLOEXEC);
+}
+
 int pprof_file_read(const char *path, size_t max_bytes, struct profile **out, char *err, size_t err_len)
 {
 	struct content c = { .max = max_bytes < SIZE_MAX ? max_bytes : SIZE_MAX - 1 };
 	char reason[256] = "";
-	int ret, fd = open(path, O_RDONLY | O_CLOEXEC);
+	int ret, fd = open_to_read(path);
 
 	*out = NULL;
 	if (fd < 0)

@@ -12,8 +12,8 @@
 
 #include "pprof/profile.h"
 
-/* Reads a file, or a pipe to its end, gzip'd or plain. `max_bytes` as for profile_decode(), also for the
- * file. */
+/* Reads a file, or a pipe to its end, gzip'd or plain; "/dev/stdin" is standard input from where it stands, whatever it is.
+ * `max_bytes` as for profile_decode(), also for the file. */
 int pprof_file_read(const char *path, size_t max_bytes, struct profile **out, char *err, size_t err_len);
 
 /*

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -270,6 +271,47 @@ static void in_child(void (*check)(void))
 	assert_int_equal(status, 0);
 }
 
+/* Copies a file to the socket, a while after its reader has begun. */
+static void send_late(const char *path, int to)
+{
+	char bytes[65536];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = read(fd, bytes, sizeof(bytes));
+
+	usleep(50000);
+	_exit(n > 0 && write(to, bytes, (size_t)n) == n ? 0 : 1);
+}
+
+/* A socket, which the path /dev/stdin does not open, set not to block; a file from where it stands. */
+static void check_standard_input(void)
+{
+	int ends[2], fd;
+
+	write_profile("in.pb.gz", 5);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	if (!fork())
+		send_late("in.pb.gz", ends[1]);
+	close(ends[1]);
+	assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	assert_true(dup2(ends[0], STDIN_FILENO) >= 0);
+	assert_samples("/dev/stdin", 5);
+	fd = open("before.bin", O_RDWR | O_CREAT, 0600);
+	assert_int_equal(write(fd, "before", 6), 6);
+	close(fd);
+	assert_int_equal(system("cat in.pb.gz >> before.bin"), 0);
+	fd = open("before.bin", O_RDONLY);
+	assert_int_equal(lseek(fd, 6, SEEK_SET), 6);
+	assert_true(dup2(fd, STDIN_FILENO) >= 0);
+	assert_samples("/dev/stdin", 5);
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0); /* it stays open */
+}
+
+static void test_pprof_file__standard_input(void **state)
+{
+	(void)state;
+	in_child(check_standard_input);
+}
+
 static void check_file_limit(void)
 {
 	struct rlimit limit = { 4096, 4096 };
@@ -361,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_pprof_file__writes_into_devices),
 		cmocka_unit_test(test_pprof_file__writes_into_pipes),
 		cmocka_unit_test(test_pprof_file__unreadable_files_are_named),
+		cmocka_unit_test(test_pprof_file__standard_input),
 		cmocka_unit_test(test_pprof_file__unwritable_paths_are_named),
 		cmocka_unit_test(test_pprof_file__full_device),
 		cmocka_unit_test(test_pprof_file__failed_write_leaves_the_old_file),
