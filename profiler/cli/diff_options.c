@@ -64,7 +64,7 @@ static const struct argp_option option_table[] = {
 	{ "force", KEY_FORCE, NULL, 0,
 	  "Compare also what differs in hooks and losses, and judge rules where noise is not known", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "text (the default), markdown, json or junit", 0 },
-	{ "output", 'o', "FILE", 0, "Write to this file", 0 },
+	{ "output", 'o', "FILE", 0, "Write to this file, - for standard output", 0 },
 	{ "number", 'n', "N", 0, "N rows; 20 unless given, 0 for all; json and junit have all unless given",
 	  0 },
 	{ "tenant", KEY_TENANT, "NAME", 0, "X-Scope-OrgID of queries to Pyroscope", 0 },
@@ -301,6 +301,8 @@ void diff_options_parse(int argc, char **argv, struct diff_options *options)
 		options->task.filter[0].waits = options->task.filter[1].waits = true;
 	if (!options->task.place[1] && !(options->task.filter[0].count && options->task.filter[1].count))
 		usage_error(NULL, "with one profile, --base FILTER and --new FILTER say what is compared");
+	if (options->output && !strcmp(options->output, "-"))
+		options->output = NULL;
 	output_file_check(options->output, options->task.place, 2);
 	if (!parse.limit_given &&
 	    (options->format == DIFF_FORMAT_TEXT || options->format == DIFF_FORMAT_MARKDOWN))

@@ -87,8 +87,8 @@ def sliced(name, windows):
     return p.save(os.path.join(FOLDER, name))
 
 
-def run(*args):
-    return subprocess.run([STALLPROF, "diff", *args], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+def run(*args, **how):
+    return subprocess.run([STALLPROF, "diff", *args], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False, **how)
 
 
 def diff(*args, status=0):
