@@ -132,6 +132,17 @@ static int frame_number(struct adding *adding, const struct loaded_frame *from, 
 	return err;
 }
 
+/* What stands for a stack that another program did not take. */
+static int put_no_stack(struct adding *adding, struct flame_sample *sample)
+{
+	struct flame_frame frame = { .kind = LOADED_FRAME_NATIVE };
+	int err = take(&frame.name, flame_put_text(adding->data, "[no stack]"));
+
+	if (!err)
+		err = take(&sample->own, flame_put_frame(adding->data, &frame));
+	return err ? err : take(&sample->node, flame_put_node(adding->data, FLAME_NONE, sample->own));
+}
+
 /* From the outermost frame inward. */
 static int put_stack(struct adding *adding, struct flame_sample *sample)
 {
@@ -141,6 +152,8 @@ static int put_stack(struct adding *adding, struct flame_sample *sample)
 	int err = 0;
 
 	sample->node = sample->own = FLAME_NONE;
+	if (!stack->n)
+		return put_no_stack(adding, sample);
 	for (size_t i = stack->n; i > 0 && !err; i--) {
 		err = frame_number(adding, &stack->frames[i - 1], &frame);
 		if (!err)
@@ -257,7 +270,7 @@ static int put_sample(struct adding *adding, const struct loaded_sample *from,
 		err = put_slice(adding, from, &sample.slice);
 	if (!err)
 		err = put_stack(adding, &sample);
-	if (err || sample.node == FLAME_NONE)
+	if (err)
 		return err;
 	for (size_t i = 0; i < adding->data->type_count; i++)
 		values[i] = from->view.values[columns[i]];

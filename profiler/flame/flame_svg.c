@@ -155,8 +155,12 @@ static void place_box(struct drawing *drawing, const struct place *place)
 	double size = drawing->sizes[place->number];
 
 	box->depth = FLAME_NONE;
-	if (size <= 0 || (below && below->depth == FLAME_NONE))
+	if (size <= 0)
 		return;
+	if (below && below->depth == FLAME_NONE) { /* and what is in it is as narrow */
+		drawing->narrow++;
+		return;
+	}
 	box->width = (WIDTH - 2 * MARGIN) * size / drawing->sizes[drawing->tree->nodes.n];
 	box->x = (below ? below->x : MARGIN) + *used;
 	*used += box->width;
@@ -230,7 +234,8 @@ static void draw_head(FILE *out, const struct drawing *drawing, const char *titl
 	fputs(": ", out);
 	write_text(out, value_text(text, drawing->tree->total, drawing->unit), 0);
 	if (drawing->narrow)
-		fprintf(out, " (%zu boxes are too narrow to be drawn)", drawing->narrow);
+		fprintf(out, " (%zu %s too narrow to be drawn)", drawing->narrow,
+		        drawing->narrow == 1 ? "box is" : "boxes are");
 	fputs("</text>\n", out);
 }
 

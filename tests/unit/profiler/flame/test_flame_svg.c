@@ -106,6 +106,40 @@ static void test_flame_svg__taken_back(void **state)
 	release(&built);
 }
 
+/* What is in a box that is too narrow is too narrow, too. */
+static void test_flame_svg__narrow(void **state)
+{
+	static const struct {
+		int sample; /* whose stack gets so much more; -1: main alone */
+		int64_t ns;
+		const char *said;
+	} cases[] = { { -1, 1000000LL * MS, "(6 boxes are too narrow to be drawn)" },
+		      { 1, 80000LL * MS, "(1 box is too narrow to be drawn)" } };
+	const struct flame_tree_options options = { .type = DELAY };
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const int64_t values[] = { 0, cases[i].ns, 0 };
+		struct flame_sample sample;
+		struct built built;
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		build(&built, *state, DELAY);
+		flame_tree_free(&built.tree);
+		sample = *flame_sample(built.data, cases[i].sample < 0 ? 0 : (size_t)cases[i].sample);
+		sample.node = cases[i].sample < 0 ? 0 : sample.node;
+		assert_true(flame_put_sample(built.data, &sample, values) >= 0);
+		assert_int_equal(flame_tree_build(&built.tree, built.data, &options), 0);
+		assert_int_equal(flame_svg_write(out, built.data, &built.tree, "t", "nanoseconds"), 0);
+		fclose(out);
+		if (!strstr(text, cases[i].said))
+			fail_msg("%.600s", text);
+		free(text);
+		release(&built);
+	}
+}
+
 static void test_flame_svg__empty(void **state)
 {
 	struct built built;
@@ -149,6 +183,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flame_svg__widths_are_shares, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_svg__taken_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_svg__unit_is_text, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_flame_svg__narrow, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_svg__empty, set_up, tear_down),
 	};
 
