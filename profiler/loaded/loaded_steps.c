@@ -91,11 +91,14 @@ static void unmark_alone(struct loaded_step *steps, size_t n)
 	size_t first = 0, end;
 
 	for (; first < n; first = end) {
+		bool any_owner = !steps[first].inherited;
+
 		for (end = first + 1; end < n && same_tag(&steps[first], &steps[end]); end++)
-			;
+			any_owner |= !steps[end].inherited;
+		/* Of many processes that have the tag alone none is asked for among all. */
 		for (size_t i = first; i < end; i++)
-			steps[i].alone =
-			        steps[i].inherited && !has_owner(&steps[i], &steps[first], end - first);
+			steps[i].alone = steps[i].inherited &&
+			                 !(any_owner && has_owner(&steps[i], &steps[first], end - first));
 		for (size_t i = first; i < end; i++)
 			steps[i].inherited &= !steps[i].alone;
 	}
