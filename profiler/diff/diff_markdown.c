@@ -81,9 +81,10 @@ static void print_overlap(FILE *out, const struct diff *diff)
 
 	if (!diff->has_overlap || !diff->overlap.count)
 		return;
-	fputs("\nWhat NEW caused of the other tags' stalls, by the same cause and device at the same "
-	      "time:\n\n",
-	      out);
+	fprintf(out,
+	        "\nWhat NEW caused of the other tags' stalls, by the same cause and device at the same "
+	        "time%s:\n\n",
+	        diff->overlap_by_timeline ? " (by the timeline, which has sampled waits)" : "");
 	for (size_t i = 0; i < diff->overlap.count; i++) {
 		fputs("- ", out);
 		markdown_print(out, diff_overlap_text(text, &diff->overlap.rows[i]));

@@ -20,6 +20,7 @@
 struct ledger;
 struct timeline;
 
+/* By a timeline these are sums of sampled waits, not exactly those of the ledger. */
 struct diff_overlap_row {
 	const char *class, *stall, *device;
 	double whole_ns;        /* what the class waited for the cause on the device in all */

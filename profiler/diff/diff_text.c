@@ -221,7 +221,7 @@ static void print_overlap(FILE *out, const struct diff *diff)
 	        "(in "
 	        "buckets of %s, %s):\n",
 	        text_computed_duration(bucket, overlap->bucket_ns),
-	        diff->overlap_by_timeline ? "by the timeline" : "the windows");
+	        diff->overlap_by_timeline ? "by the timeline, which has sampled waits" : "the windows");
 	for (size_t i = 0; i < overlap->count; i++)
 		print_line(out, "  ", diff_overlap_text(text, &overlap->rows[i]));
 	if (!overlap->count)
