@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "profiler/process/remote_pages.h"
+
 #define PAGE_BYTES 4096
 
 /* How often a thread has slept, with the sleep that it is in. -EAGAIN: it runs, or is about to. */
@@ -39,9 +41,10 @@ static int count_sleeps(uint32_t pid, uint32_t tid, uint64_t *sleeps)
 
 ssize_t remote_stack_pages(uint32_t pid, uint64_t at, void *buffer, size_t size)
 {
+	const struct remote_pages memory = { .pid = (pid_t)pid, .fd = -1 };
 	struct iovec local = { .iov_base = buffer, .iov_len = size };
 	struct iovec remote[64];
-	uint64_t end = at + size;
+	uint64_t end = at + remote_pages_readable(&memory, at, size);
 	unsigned int n = 0;
 	ssize_t copied;
 
@@ -54,6 +57,8 @@ ssize_t remote_stack_pages(uint32_t pid, uint64_t at, void *buffer, size_t size)
 		remote[n++] = (struct iovec){ .iov_base = (void *)at, .iov_len = next - at };
 		at = next;
 	}
+	if (!n)
+		return -EFAULT;
 	copied = process_vm_readv((pid_t)pid, &local, 1, remote, n, 0);
 	return copied < 0 ? -errno : copied;
 }

@@ -14,8 +14,8 @@
 ssize_t remote_stack_read(uint32_t pid, uint32_t tid, uint64_t switches, uint64_t sp, void *buffer,
                           size_t size);
 
-/* Reads up to `size` bytes from `at` upwards, as far as pages are mapped, whatever the thread does meanwhile. Returns the number of bytes, or
- * -errno. */
+/* Reads up to `size` bytes from `at` upwards, as far as pages are mapped that can be read without waiting (remote_pages.h), whatever the thread
+ * does meanwhile. Returns the number of bytes, or -errno: -EFAULT when there are none. */
 ssize_t remote_stack_pages(uint32_t pid, uint64_t at, void *buffer, size_t size);
 
 #endif

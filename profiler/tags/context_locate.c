@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "profiler/process/remote_pages.h"
 #include "profiler/tags/mapped_file.h"
 #include "profiler/tags/process_context_reader.h"
 #include "symbolizer/base/file_gate.h"
@@ -25,8 +26,8 @@ struct context_locator {
 struct visit {
 	struct context_locator *locator;
 	const struct context_files_wanted *wanted;
-	pid_t pid;
-	int mem_fd;
+	struct remote_pages memory; /* reads no files */
+	bool files_only;
 	bool musl;
 	bool otel_is_stalltags; /* the public slot found so far stands beside stalltag's */
 	bool otel_needless;     /* … in a library whose probes tell all that is in it */
@@ -75,14 +76,24 @@ void context_locator_stats(const struct context_locator *locator, struct context
 
 /* --- the words that the loader wrote ------------------------------------------------------------ */
 
-static int read_words(const struct visit *visit, uint64_t address, uint64_t *words, size_t n)
+/* They lie in the file that has the slot, or in the loader's: one that can be opened and read is not waited for. */
+static bool reads_file(void *ctx, const struct maps_entry *entry)
 {
-	ssize_t got;
+	const struct visit *visit = ctx;
+	const struct tag_file *facts;
+	struct mapped_file_key key;
 
-	if (address > INT64_MAX - n * sizeof(*words))
-		return -EAGAIN;
-	got = pread(visit->mem_fd, words, n * sizeof(*words), (off_t)address);
-	return got == (ssize_t)(n * sizeof(*words)) ? 0 : -EAGAIN;
+	return !mapped_file_facts(visit->locator->files, visit->memory.pid, entry->start, entry->end,
+	                          entry->path, &facts, &key);
+}
+
+static int read_words(struct visit *visit, uint64_t address, uint64_t *words, size_t n)
+{
+	const struct remote_pages memory = {
+		.pid = visit->memory.pid, .fd = visit->memory.fd, .reads_file = reads_file, .ctx = visit
+	};
+
+	return remote_pages_read(&memory, address, words, n * sizeof(*words)) ? -EAGAIN : 0;
 }
 
 static int in_module(uint64_t module, uint64_t offset, struct abi_tls *out)
@@ -104,7 +115,7 @@ static int at_thread_pointer(int64_t offset, struct abi_tls *out)
 }
 
 /* Before it is relocated the descriptor holds zeros, or (bound lazily) addresses of the file itself. */
-static int locate_by_descriptor(const struct visit *visit, const struct tag_file *facts, uint64_t bias,
+static int locate_by_descriptor(struct visit *visit, const struct tag_file *facts, uint64_t bias,
                                 const struct tag_file_slot *slot, struct abi_tls *out)
 {
 	uint64_t words[2], index[2];
@@ -120,7 +131,7 @@ static int locate_by_descriptor(const struct visit *visit, const struct tag_file
 	return err ? err : in_module(index[0], index[1] + (uint64_t)slot->adjust, out);
 }
 
-static int locate_by_module(const struct visit *visit, uint64_t bias, const struct tag_file_slot *slot,
+static int locate_by_module(struct visit *visit, uint64_t bias, const struct tag_file_slot *slot,
                             struct abi_tls *out)
 {
 	uint64_t words[2];
@@ -129,7 +140,7 @@ static int locate_by_module(const struct visit *visit, uint64_t bias, const stru
 	return err ? err : in_module(words[0], slot->own ? slot->value : words[1], out);
 }
 
-static int locate_slot(const struct visit *visit, const struct tag_file *facts, bool program, uint64_t bias,
+static int locate_slot(struct visit *visit, const struct tag_file *facts, bool program, uint64_t bias,
                        const struct tag_file_slot *slot, struct abi_tls *out)
 {
 	uint64_t word;
@@ -190,10 +201,11 @@ static void tell_file(const struct visit *visit, const struct maps_entry *entry,
 
 	if (!visit->wanted || !(facts->probes || facts->libraries))
 		return;
-	if (!mapped_file_path(key, visit->pid, entry->start, entry->end, entry->path, path, sizeof(path)))
+	if (!mapped_file_path(key, visit->memory.pid, entry->start, entry->end, entry->path, path,
+	                      sizeof(path)))
 		return;
 	file.path = path;
-	visit->wanted->file(visit->wanted->ctx, visit->pid, &file);
+	visit->wanted->file(visit->wanted->ctx, visit->memory.pid, &file);
 }
 
 static bool seen(struct visit *visit, const struct mapped_file_key *key)
@@ -211,21 +223,23 @@ static bool seen(struct visit *visit, const struct mapped_file_key *key)
 
 static void look_at_file(struct visit *visit, const struct maps_entry *entry)
 {
-	const struct tag_file *facts;
+	const struct tag_file *found;
 	struct mapped_file_key key;
+	struct tag_file facts;
 	uint64_t bias;
 	bool program;
 
-	if (mapped_file_facts(visit->locator->files, visit->pid, entry->start, entry->end, entry->path,
-	                      &facts, &key))
+	if (mapped_file_facts(visit->locator->files, visit->memory.pid, entry->start, entry->end, entry->path,
+	                      &found, &key))
 		return;
-	visit->musl = visit->musl || facts->musl;
-	if (!tag_file_interesting(facts) || seen(visit, &key))
+	visit->musl = visit->musl || found->musl;
+	if (!tag_file_interesting(found) || seen(visit, &key))
 		return;
-	program = facts->program || (key.dev == visit->program_dev && key.inode == visit->program_inode);
-	if (tag_file_bias(facts, entry->start, entry->offset, &bias))
-		locate_slots(visit, facts, program, bias);
-	tell_file(visit, entry, facts, &key);
+	facts = *found; /* reads_file() asks for those of others */
+	program = facts.program || (key.dev == visit->program_dev && key.inode == visit->program_inode);
+	if (!visit->files_only && tag_file_bias(&facts, entry->start, entry->offset, &bias))
+		locate_slots(visit, &facts, program, bias);
+	tell_file(visit, entry, &facts, &key);
 }
 
 static int look_for_context(const struct maps_entry *entry, void *context)
@@ -264,7 +278,7 @@ static void read_program(struct visit *visit)
 	char path[64];
 	struct statx st;
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)visit->pid);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)visit->memory.pid);
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st))
 		return;
 	visit->program_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
@@ -279,7 +293,7 @@ static int read_context(const struct visit *visit, uint32_t *key)
 
 	if (!visit->n_contexts)
 		return 0;
-	err = process_context_read_newest(visit->mem_fd, visit->contexts, visit->n_contexts, &context);
+	err = process_context_read_newest(&visit->memory, visit->contexts, visit->n_contexts, &context);
 	if (!err)
 		*key = process_context_key(&context, "ai_tag");
 	process_context_release(&context);
@@ -288,7 +302,7 @@ static int read_context(const struct visit *visit, uint32_t *key)
 
 static int read_maps(struct visit *visit, int (*each)(const struct maps_entry *entry, void *context))
 {
-	int fd = open_in_proc(visit->pid, "maps"), err;
+	int fd = open_in_proc(visit->memory.pid, "maps"), err;
 
 	if (fd < 0)
 		return fd;
@@ -307,21 +321,22 @@ static void adapt_to_musl(struct abi_tls *tls)
 int context_locate(struct context_locator *locator, pid_t pid, struct abi_process *out,
                    const struct context_files_wanted *wanted)
 {
-	struct visit visit = { .locator = locator, .wanted = wanted, .pid = pid, .out = out };
+	struct visit visit = { .locator = locator, .wanted = wanted, .memory.pid = pid, .out = out };
 	uint64_t refusals = file_gate_refusals();
 	int err, unread;
 
+	visit.files_only = wanted && wanted->files_only;
 	*out = (struct abi_process){ .ai_tag_key = PROCESS_CONTEXT_NO_KEY };
-	visit.mem_fd = open_in_proc(pid, "mem");
-	if (visit.mem_fd < 0)
-		return visit.mem_fd;
+	visit.memory.fd = open_in_proc(pid, "mem");
+	if (visit.memory.fd < 0)
+		return visit.memory.fd;
 	read_program(&visit);
 	err = read_maps(&visit, look_at_entry);
 	if (visit.musl) {
 		adapt_to_musl(&out->stalltag);
 		adapt_to_musl(&out->otel);
 	}
-	unread = err ? 0 : read_context(&visit, &out->ai_tag_key);
+	unread = err || visit.files_only ? 0 : read_context(&visit, &out->ai_tag_key);
 	if (unread == -EAGAIN)
 		visit.result = unread;
 	else if (unread)
@@ -329,7 +344,7 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 	/* Both slots hold the same: reading one is enough, and none where the probes report all changes. */
 	if (visit.otel_needless && out->stalltag.kind)
 		out->otel = (struct abi_tls){ 0 };
-	close(visit.mem_fd);
+	close(visit.memory.fd);
 	if (!err && file_gate_refusals() != refusals)
 		return -ETIMEDOUT;
 	return err ? err : visit.result;
@@ -337,22 +352,22 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 
 uint32_t context_locate_key(pid_t pid)
 {
-	struct visit visit = { .pid = pid };
+	struct visit visit = { .memory.pid = pid };
 	uint32_t key = PROCESS_CONTEXT_NO_KEY;
 
-	visit.mem_fd = open_in_proc(pid, "mem");
-	if (visit.mem_fd < 0)
+	visit.memory.fd = open_in_proc(pid, "mem");
+	if (visit.memory.fd < 0)
 		return key;
 	if (!read_maps(&visit, look_for_context))
 		read_context(&visit, &key);
-	close(visit.mem_fd);
+	close(visit.memory.fd);
 	return key;
 }
 
 int context_locator_interest(struct context_locator *locator, pid_t pid, uint64_t start, uint64_t end,
                              const char *path, const struct context_files_wanted *wanted)
 {
-	const struct visit visit = { .wanted = wanted, .pid = pid };
+	const struct visit visit = { .wanted = wanted, .memory.pid = pid };
 	const struct maps_entry entry = { .start = start, .end = end, .path = path };
 	const struct tag_file *facts;
 	struct mapped_file_key key;

@@ -14,7 +14,8 @@
  * A program's own pointer is found without the table, so also before it has run; a library's only after
  * the loader has relocated it. Relocations that name the symbol follow interposition, as the process does.
  *
- * Needs CAP_SYS_PTRACE over the process. Not thread-safe. Reads only x86-64 processes.
+ * Needs CAP_SYS_PTRACE over the process. Of its memory it reads no pages of files but those that could be read otherwise, too (remote_pages.h). Not
+ * thread-safe. Reads only x86-64 processes.
  */
 #ifndef STALLPROF_PROFILER_CONTEXT_LOCATE_H
 #define STALLPROF_PROFILER_CONTEXT_LOCATE_H
@@ -46,6 +47,7 @@ struct context_files_wanted {
 	context_file_fn
 	        file; /* called once for each file with stalltag's probes, or of library_calls.h, in the process */
 	void *ctx;
+	bool files_only; /* nothing else is: the process's memory is not read */
 };
 
 /* Counts of what could not be done, since the start. */

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "profiler/process/remote_pages.h"
 #include "profiler/tags/process_context.pb-c.h"
 
 #define SERVICE_NAME   "service.name"
@@ -161,18 +161,6 @@ uint32_t process_context_key(const struct process_context *context, const char *
 
 /* --- the process's memory ----------------------------------------------------------------------- */
 
-static int read_memory(int mem_fd, uint64_t address, void *buffer, size_t bytes)
-{
-	ssize_t got;
-
-	if (address > INT64_MAX - bytes)
-		return -EPROTO;
-	got = pread(mem_fd, buffer, bytes, (off_t)address);
-	if (got < 0)
-		return -errno;
-	return (size_t)got == bytes ? 0 : -EPROTO;
-}
-
 static int check_header(const struct context_header *header)
 {
 	if (memcmp(header->signature, "OTEL_CTX", sizeof(header->signature)))
@@ -184,25 +172,26 @@ static int check_header(const struct context_header *header)
 	return header->payload_bytes > PROCESS_CONTEXT_PAYLOAD_MAX ? -EMSGSIZE : 0;
 }
 
-static int read_payload(int mem_fd, uint64_t address, const struct context_header *header, uint8_t *payload)
+static int read_payload(const struct remote_pages *memory, uint64_t address,
+                        const struct context_header *header, uint8_t *payload)
 {
 	struct context_header again;
-	int err = read_memory(mem_fd, header->payload, payload, header->payload_bytes);
-	int err_again = read_memory(mem_fd, address, &again, sizeof(again));
+	int err = remote_pages_read(memory, header->payload, payload, header->payload_bytes);
+	int err_again = remote_pages_read(memory, address, &again, sizeof(again));
 
 	if (!err_again && memcmp(header, &again, sizeof(again)))
 		return -EAGAIN;
 	return err ? err : err_again;
 }
 
-int process_context_read_at(int mem_fd, uint64_t address, struct process_context *out)
+int process_context_read_at(const struct remote_pages *memory, uint64_t address, struct process_context *out)
 {
 	struct context_header header;
 	uint8_t *payload;
 	int err;
 
 	*out = (struct process_context){ 0 };
-	err = read_memory(mem_fd, address, &header, sizeof(header));
+	err = remote_pages_read(memory, address, &header, sizeof(header));
 	if (!err)
 		err = check_header(&header);
 	if (err)
@@ -210,7 +199,7 @@ int process_context_read_at(int mem_fd, uint64_t address, struct process_context
 	payload = malloc(header.payload_bytes + 1);
 	if (!payload)
 		return -ENOMEM;
-	err = read_payload(mem_fd, address, &header, payload);
+	err = read_payload(memory, address, &header, payload);
 	if (!err)
 		err = process_context_decode(payload, header.payload_bytes, out);
 	if (!err)
@@ -232,14 +221,15 @@ static bool better(const struct process_context *a, const struct process_context
 	return rank(a) != rank(b) ? rank(a) > rank(b) : a->published_at_ns > b->published_at_ns;
 }
 
-int process_context_read_newest(int mem_fd, const uint64_t *addresses, size_t n, struct process_context *out)
+int process_context_read_newest(const struct remote_pages *memory, const uint64_t *addresses, size_t n,
+                                struct process_context *out)
 {
 	int result = -ENOENT;
 
 	*out = (struct process_context){ 0 };
 	for (size_t i = 0; i < n; i++) {
 		struct process_context found;
-		int err = process_context_read_at(mem_fd, addresses[i], &found);
+		int err = process_context_read_at(memory, addresses[i], &found);
 
 		if (err || (!result && !better(&found, out))) {
 			process_context_release(&found);

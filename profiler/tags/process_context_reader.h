@@ -12,7 +12,7 @@
  * KeyValue attributes = 2}, or, from early publishers, a bare Resource {repeated KeyValue attributes = 1}.
  *
  * All of it is the process's own memory and may hold anything, and change while it is read: sizes are
- * bounded, the header is read again after the payload, texts are cut or refused, never trusted.
+ * bounded, the header is read again after the payload, texts are cut or refused, never trusted. Pages of files are not read.
  */
 #ifndef STALLPROF_PROFILER_PROCESS_CONTEXT_READER_H
 #define STALLPROF_PROFILER_PROCESS_CONTEXT_READER_H
@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct remote_pages;
 
 #define PROCESS_CONTEXT_VERSION      2
 #define PROCESS_CONTEXT_PAYLOAD_MAX  65536
@@ -40,19 +42,20 @@ struct process_context {
 bool process_context_is_mapping(const char *path);
 
 /*
- * Reads the context whose header is at `address`, through a file descriptor of /proc/PID/mem. Release the
+ * Reads the context whose header is at `address`. Release the
  * result with process_context_release(), also after a failure. -EAGAIN: it is being changed, try later;
  * -EPROTO: no context, or one that makes no sense; -EPROTONOSUPPORT: another version; -EMSGSIZE; -ENOMEM;
- * -errno of reading.
+ * -EIO: not all of it is in memory that can be read without waiting (remote_pages.h); -errno of reading.
  */
-int process_context_read_at(int mem_fd, uint64_t address, struct process_context *out);
+int process_context_read_at(const struct remote_pages *memory, uint64_t address, struct process_context *out);
 
 /*
  * Of several contexts in one process (stalltag's, and that of an SDK which was loaded later), the one that belongs
  * to otel_thread_ctx_v1: one with keys other than stalltag's single `ai_tag`, else that, else one without keys;
  * among equals the newest. -ENOENT: there is none; or the error of the only one.
  */
-int process_context_read_newest(int mem_fd, const uint64_t *addresses, size_t n, struct process_context *out);
+int process_context_read_newest(const struct remote_pages *memory, const uint64_t *addresses, size_t n,
+                                struct process_context *out);
 
 /* Decodes the payload alone; published_at_ns stays 0. -EPROTO, -EMSGSIZE, -ENOMEM. */
 int process_context_decode(const uint8_t *payload, size_t bytes, struct process_context *out);

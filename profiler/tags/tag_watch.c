@@ -171,7 +171,9 @@ static bool wait_for_answer(struct tag_watch *watch, uint32_t pid, bool first)
 /* `first`: the process was there before us. */
 static void look(struct tag_watch *watch, uint32_t pid, bool first)
 {
-	const struct context_files_wanted wanted = { .file = on_file, .ctx = watch };
+	const struct context_files_wanted wanted = { .file = on_file,
+		                                     .ctx = watch,
+		                                     .files_only = !tag_watch_may_follow(watch, pid) };
 	struct abi_process found = { 0 };
 	struct followed *f;
 	int result;
@@ -182,7 +184,7 @@ static void look(struct tag_watch *watch, uint32_t pid, bool first)
 	result = context_locate(watch->locator, pid, &found, &wanted);
 	if (result == -ETIMEDOUT && wait_for_answer(watch, pid, first))
 		return;
-	if ((result && result != -EAGAIN && result != -ETIMEDOUT) || !tag_watch_may_follow(watch, pid))
+	if ((result && result != -EAGAIN && result != -ETIMEDOUT) || wanted.files_only)
 		return;
 	if (!found.stalltag.kind && !found.otel.kind && result != -EAGAIN) {
 		f = followed_find(watch->followed, pid);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "profiler/process/remote_pages.h"
 #include "profiler/tags/process_context_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,17 +24,17 @@ static void use(struct process_context *context)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static int memory = -1;
+	static struct remote_pages memory = { .fd = -1 };
 	struct process_context context;
 	const uint64_t both[] = { 0, 32 };
 
-	if (memory < 0)
-		memory = memfd_create("memory", MFD_CLOEXEC);
-	if (memory < 0 || ftruncate(memory, 0) || pwrite(memory, data, size, 0) != (ssize_t)size)
+	if (memory.fd < 0)
+		memory.fd = memfd_create("memory", MFD_CLOEXEC);
+	if (memory.fd < 0 || ftruncate(memory.fd, 0) || pwrite(memory.fd, data, size, 0) != (ssize_t)size)
 		return 0;
-	process_context_read_at(memory, 0, &context);
+	process_context_read_at(&memory, 0, &context);
 	use(&context);
-	process_context_read_newest(memory, both, 2, &context);
+	process_context_read_newest(&memory, both, 2, &context);
 	use(&context);
 	process_context_decode(data, size, &context);
 	use(&context);

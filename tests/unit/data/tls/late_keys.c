@@ -28,7 +28,8 @@ static void publish(void)
 	if (ftruncate(fd, 4096))
 		_exit(1);
 	header = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	*header = (struct header){ "OTEL_CTX", 2, sizeof(MESSAGE) - 1, 1, MESSAGE };
+	memcpy(header + 1, MESSAGE, sizeof(MESSAGE));
+	*header = (struct header){ "OTEL_CTX", 2, sizeof(MESSAGE) - 1, 1, (const char *)(header + 1) };
 }
 
 int main(void)

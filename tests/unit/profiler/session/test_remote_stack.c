@@ -136,12 +136,31 @@ static void test_remote_stack__ends_with_the_mapping(void **state)
 	free(copy);
 }
 
+/* Whose pages may never come. */
+static void test_remote_stack__ends_with_a_file(void **state)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char path[] = "/tmp/test_remote_stack.XXXXXX", copy[200];
+	char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = mkstemp(path);
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(ftruncate(fd, page), 0);
+	assert_true(mmap(two + page, page, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED);
+	assert_int_equal(remote_stack_pages(getpid(), (uintptr_t)two + page - 100, copy, sizeof(copy)), 100);
+	assert_int_equal(remote_stack_pages(getpid(), (uintptr_t)two + page, copy, sizeof(copy)), -EFAULT);
+	munmap(two, 2 * page);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_remote_stack__only_of_the_same_sleep),
 		cmocka_unit_test(test_remote_stack__not_of_a_thread_that_runs),
 		cmocka_unit_test(test_remote_stack__ends_with_the_mapping),
+		cmocka_unit_test(test_remote_stack__ends_with_a_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -481,6 +481,27 @@ static void check_stalltag(const char *link, const char *what)
 	context_locator_free(locator);
 }
 
+/* Its files are told, and nothing is read of its memory. */
+static void test_context_locate__files_only(void **state)
+{
+	struct told told = { 0 };
+	const struct context_files_wanted wanted = { .file = take_file, .ctx = &told, .files_only = true };
+	struct context_locator *locator = context_locator_new();
+	struct abi_process found;
+	struct running running;
+
+	(void)state;
+	assert_true(compile_into("-DDLOPEN -pthread -o %s %s -ldl", path_of("program"), PROGRAM));
+	assert_true(compile_into("-shared -fPIC -DPROBES -o %s %s", path_of("slots.so"), SLOTS));
+	running = start(path_of("program"), path_of("slots.so"));
+	assert_int_equal(context_locate(locator, running.pid, &found, &wanted), 0);
+	assert_int_equal(told.calls, 1);
+	assert_int_equal(found.stalltag.kind, ABI_TLS_ABSENT);
+	assert_int_equal(found.otel.kind, ABI_TLS_ABSENT);
+	stop(&running);
+	context_locator_free(locator);
+}
+
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZE "-fsanitize=address,undefined"
 #else
@@ -510,6 +531,7 @@ int main(void)
 		cmocka_unit_test(test_context_locate__musl),
 		cmocka_unit_test(test_context_locate__files_with_probes),
 		cmocka_unit_test(test_context_locate__files_that_were_replaced),
+		cmocka_unit_test(test_context_locate__files_only),
 		cmocka_unit_test(test_context_locate__files_are_read_once),
 		cmocka_unit_test(test_context_locate__no_process),
 		cmocka_unit_test(test_context_locate__interest),

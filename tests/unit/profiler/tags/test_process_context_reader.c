@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profiler/process/remote_pages.h"
 #include "profiler/tags/process_context_reader.h"
 #include "symbolizer/base/maps.h"
 
@@ -310,12 +311,13 @@ static int open_in_proc(pid_t pid, const char *name)
 static int read_process(pid_t pid, struct process_context *out)
 {
 	struct mapping_search search = { .n = 0 };
-	int maps = open_in_proc(pid, "maps"), mem = open_in_proc(pid, "mem"), err;
+	const struct remote_pages memory = { .pid = pid, .fd = open_in_proc(pid, "mem") };
+	int maps = open_in_proc(pid, "maps"), err;
 
 	assert_int_equal(maps_read(maps, look_at_mapping, &search, NULL), 0);
-	err = process_context_read_newest(mem, search.addresses, search.n, out);
+	err = process_context_read_newest(&memory, search.addresses, search.n, out);
 	close(maps);
-	close(mem);
+	close(memory.fd);
 	return err;
 }
 
@@ -387,6 +389,35 @@ static void test_process_context_reader__bad_headers(void **state)
 	munmap(header, 131072);
 }
 
+/* Where the payload may be: SDKs have it in their heap. A file's pages may never come. */
+static void test_process_context_reader__payload_elsewhere(void **state)
+{
+	const struct bytes *message = process_context_message("trainer", three_keys, 3);
+	struct header *header = publish("OTEL_CTX", message, 12345);
+	struct process_context context;
+	struct header moved = *header;
+	char path[] = "/tmp/test_process_context.XXXXXX";
+	int fd = mkstemp(path);
+	void *heap = malloc(message->n), *file;
+
+	(void)state;
+	unlink(path);
+	memcpy(heap, message->data, message->n);
+	moved.payload = (uintptr_t)heap;
+	assert_int_equal(read_child(header, &moved, &context), 0);
+	assert_string_equal(context.service_name, "trainer");
+	process_context_release(&context);
+	assert_int_equal(write(fd, message->data, message->n), message->n);
+	file = mmap(NULL, message->n, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(file != MAP_FAILED);
+	moved.payload = (uintptr_t)file;
+	assert_int_equal(read_changed(header, moved), -EIO);
+	munmap(file, message->n);
+	munmap(header, 131072);
+	free(heap);
+	close(fd);
+}
+
 /* stalltag's has the one key ai_tag; an SDK's, which has others, wins whichever is newer. Else the newest. */
 static void test_process_context_reader__several(void **state)
 {
@@ -435,6 +466,7 @@ int main(void)
 		cmocka_unit_test(test_process_context_reader__is_mapping),
 		cmocka_unit_test(test_process_context_reader__of_a_process),
 		cmocka_unit_test(test_process_context_reader__bad_headers),
+		cmocka_unit_test(test_process_context_reader__payload_elsewhere),
 		cmocka_unit_test(test_process_context_reader__several),
 		cmocka_unit_test(test_process_context_reader__none),
 	};

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -309,6 +310,44 @@ static void test_tag_watch__only_given(void **state)
 	assert_null(fake_process(&fake, (uint32_t)getpid()));
 }
 
+/* A process whose context makes no sense. */
+static pid_t start_bad_publisher(void)
+{
+	static const char no_header[] = "OTEL_CTY";
+	pid_t pid = fork();
+	int fd;
+
+	if (pid) {
+		waitpid(pid, NULL, WUNTRACED);
+		return pid;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
+	if (write(fd, no_header, sizeof(no_header)) == sizeof(no_header) && !ftruncate(fd, 4096) &&
+	    mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED)
+		raise(SIGSTOP);
+	_exit(0);
+}
+
+/* The memory of others is not read. */
+static void test_tag_watch__only_memory_of_those_given(void **state)
+{
+	struct stamp *stamp = stamp_new();
+	pid_t pid = start_bad_publisher();
+
+	(void)state;
+	assert_int_equal(tag_watch_scan(watch, true), 0);
+	look();
+	assert_int_equal(tag_watch_describe(watch, stamp), 0);
+	assert_int_equal(stamp_counter(stamp, "process_contexts_bad"), 0);
+	tag_watch_process(watch, (uint32_t)pid, BASE_TAG, false);
+	assert_int_equal(tag_watch_describe(watch, stamp), 0);
+	assert_int_equal(stamp_counter(stamp, "process_contexts_bad"), 1);
+	stamp_free(stamp);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 /* One that pushes its first tag is looked at, if nothing is known of it. */
 static void test_tag_watch__met(void **state)
 {
@@ -472,6 +511,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tag_watch__refused, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__all, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__only_given, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__only_memory_of_those_given, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__met, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__late, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__late_and_started_under_a_tag, begin, end),
