@@ -174,19 +174,17 @@ static void answer_text(struct scrape_answer *answer, unsigned int status, const
 	answer->body = scrape_bytes_text(text);
 }
 
-static void make_answer(struct scrape_server *server, struct MHD_Connection *connection, const char *path,
-                        const char *method, struct exchange *exchange)
+/* By the head alone. True: the answer says why. */
+static bool is_refused(struct scrape_server *server, struct MHD_Connection *connection, const char *method,
+                       struct exchange *exchange)
 {
-	const struct scrape_request request = { .connection = connection, .stops = &server->stops };
-
 	exchange->is_get = !strcmp(method, MHD_HTTP_METHOD_GET);
 	if (!may_ask(server, connection))
 		answer_text(&exchange->answer, MHD_HTTP_UNAUTHORIZED,
 		            "The bearer token is missing or wrong.\n");
 	else if (!exchange->is_get && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		answer_text(&exchange->answer, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
-	else
-		server->handler.answer(server->handler.ctx, path, &request, &exchange->answer);
+	return exchange->answer.status != 0;
 }
 
 static void drop_body(void *body)
@@ -228,20 +226,23 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
                                   void **of_request)
 {
 	struct scrape_server *server = ctx;
+	const struct scrape_request request = { .connection = connection, .stops = &server->stops };
 	struct exchange *exchange = *of_request;
 
 	(void)version;
 	(void)data;
-	if (!exchange) {
-		*of_request = calloc(1, sizeof(*exchange));
-		return *of_request ? MHD_YES : MHD_NO;
+	if (!exchange) { /* the head has come */
+		*of_request = exchange = calloc(1, sizeof(*exchange));
+		if (!exchange)
+			return MHD_NO;
+		return is_refused(server, connection, method, exchange)
+		               ? send_answer(connection, &exchange->answer)
+		               : MHD_YES;
 	}
-	if (*size) { /* whatever a client sends behind its request */
-		*size = 0;
-		return MHD_YES;
-	}
+	if (*size) /* a body, which means nothing here and may have no end */
+		return MHD_NO;
 	has_asked(server, connection);
-	make_answer(server, connection, path, method, exchange);
+	server->handler.answer(server->handler.ctx, path, &request, &exchange->answer);
 	return send_answer(connection, &exchange->answer);
 }
 
@@ -342,11 +343,12 @@ static int start(struct scrape_server *server, int fd)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	server->daemon = MHD_start_daemon(
-	        MHD_USE_AUTO_INTERNAL_THREAD, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
-	        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)SCRAPE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-	        IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
-	        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
-	        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+	        /* By the second one it is woken at its end: it does not listen while all places are taken. */
+	        MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, on_request, server,
+	        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)SCRAPE_CONNECTIONS,
+	        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+	        (size_t)HEAD_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, unescape,
+	        NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
 	        on_connection, server, MHD_OPTION_END);
 	error = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

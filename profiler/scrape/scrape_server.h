@@ -8,7 +8,8 @@
  * One thread of its own, with all signals blocked, serves all connections and calls the handler, so the handler's answers come
  * one after the other. It is made for few clients that behave, and bounded against those that do not: SCRAPE_CONNECTIONS at
  * once (further ones wait until there is a place, and those that have not asked yet have SCRAPE_HURRY_NS alone meanwhile), 16 KiB for a request's head, SCRAPE_REQUEST_NS to send it and SCRAPE_ANSWER_NS for
- * all, however many bytes trickle in meanwhile. Each connection has one request, and there are SCRAPE_RATE of them a second, and so many at
+ * all, however many bytes trickle in meanwhile. Who may not ask, or asks by another method, is told so when the head has come; a request with a
+ * body gets no answer. Each connection has one request, and there are SCRAPE_RATE of them a second, and so many at
  * once: more have to wait, as the agent's CPU time is for the recording.
  */
 #ifndef STALLPROF_PROFILER_SCRAPE_SERVER_H

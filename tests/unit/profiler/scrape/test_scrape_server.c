@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,6 +21,7 @@
 #include "profiler/config/listen_address.h"
 #include "profiler/scrape/scrape_bytes.h"
 #include "profiler/scrape/scrape_server.h"
+#include "profiler/scrape/scrape_token.h"
 #include "symbolizer/base/clock.h"
 
 #define SECOND 1000000000ULL
@@ -91,6 +93,72 @@ static void test_scrape_server__an_answer_is_stopped_at_the_end(void **state)
 	assert_int_equal(atomic_load(&closed_twice), 0);
 }
 
+/* More than have a place: a server that has no place for another one does not listen. */
+static void test_scrape_server__ends_with_many_connections(void **state)
+{
+	char err[512] = "";
+	struct scrape_server *server = scrape_server_new("127.0.0.1:0", NULL, &handler, err, sizeof(err));
+	int fd[SCRAPE_CONNECTIONS + 8];
+	uint64_t began;
+
+	(void)state;
+	assert_non_null(server);
+	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
+		fd[i] = connect_to(scrape_server_address(server));
+	usleep(200000);
+	began = monotonic_ns();
+	scrape_server_free(server);
+	assert_true(monotonic_ns() - began < 2 * SECOND);
+	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
+		close(fd[i]);
+}
+
+/* All that comes back until the server closes. */
+static void ask(const struct scrape_server *server, const char *request, char answer[1024])
+{
+	int fd = connect_to(scrape_server_address(server));
+	ssize_t n, length = 0;
+
+	assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
+	while ((n = read(fd, answer + length, (size_t)(1023 - length))) > 0)
+		length += n;
+	answer[length] = '\0';
+	close(fd);
+}
+
+/* Bodies that are announced are not waited for. */
+static void test_scrape_server__reads_no_bodies(void **state)
+{
+	char file[] = "/tmp/test_scrape_server.XXXXXX", err[512] = "", answer[1024];
+	int fd = mkstemp(file);
+	struct scrape_server *server;
+	struct scrape_token *token;
+
+	(void)state;
+	assert_int_equal(write(fd, "secret\n", 7), 7);
+	token = scrape_token_new(file, err, sizeof(err));
+	assert_non_null(token);
+	server = scrape_server_new("127.0.0.1:0", token, &handler, err, sizeof(err));
+	assert_non_null(server);
+	atomic_store(&is_asked, false);
+	ask(server, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\nx", answer);
+	assert_ptr_equal(strstr(answer, "HTTP/1.1 401 "), answer);
+	ask(server,
+	    "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\nContent-Length: "
+	    "1000000000\r\n\r\nx",
+	    answer);
+	assert_ptr_equal(strstr(answer, "HTTP/1.1 405 "), answer);
+	ask(server,
+	    "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer secret\r\nContent-Length: 3\r\n\r\nxyz",
+	    answer);
+	assert_string_equal(answer, "");
+	assert_false(atomic_load(&is_asked));
+	scrape_server_free(server);
+	scrape_token_free(token);
+	unlink(file);
+	close(fd);
+}
+
 static bool fails(char err[512])
 {
 	return !scrape_server_new("127.0.0.1:0", NULL, &handler, err, 512);
@@ -140,6 +208,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scrape_server__what_does_not_begin_leaves_nothing),
 		cmocka_unit_test(test_scrape_server__an_answer_is_stopped_at_the_end),
+		cmocka_unit_test(test_scrape_server__ends_with_many_connections),
+		cmocka_unit_test(test_scrape_server__reads_no_bodies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
