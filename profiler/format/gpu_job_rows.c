@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profiler/format/note_rows.h"
+#include "profiler/format/saturating.h"
 #include "symbolizer/base/growing_array.h"
 #include "symbolizer/base/search.h"
 
@@ -72,23 +73,18 @@ static int compare(const struct gpu_job_row *a, const struct gpu_job_row *b)
 	return order ? order : strcmp(a->class, b->class);
 }
 
-static void add(uint64_t *sum, uint64_t more)
-{
-	*sum = *sum + more < more ? UINT64_MAX : *sum + more;
-}
-
 static void add_row(struct gpu_job_row *sum, const struct gpu_job_row *row)
 {
-	add(&sum->jobs, row->jobs);
-	add(&sum->total_ns, row->total_ns);
-	add(&sum->long_tail, row->long_tail);
-	add(&sum->faults, row->faults);
+	sum->jobs = saturating_add_u64(sum->jobs, row->jobs);
+	sum->total_ns = saturating_add_u64(sum->total_ns, row->total_ns);
+	sum->long_tail = saturating_add_u64(sum->long_tail, row->long_tail);
+	sum->faults = saturating_add_u64(sum->faults, row->faults);
 	if (row->p90_ns > sum->p90_ns)
 		sum->p90_ns = row->p90_ns;
 	for (int i = 0; i < GPU_JOB_PHASES; i++) {
-		add(&sum->phase[i].jobs, row->phase[i].jobs);
-		add(&sum->phase[i].ns, row->phase[i].ns);
-		add(&sum->phase[i].slow, row->phase[i].slow);
+		sum->phase[i].jobs = saturating_add_u64(sum->phase[i].jobs, row->phase[i].jobs);
+		sum->phase[i].ns = saturating_add_u64(sum->phase[i].ns, row->phase[i].ns);
+		sum->phase[i].slow = saturating_add_u64(sum->phase[i].slow, row->phase[i].slow);
 	}
 }
 

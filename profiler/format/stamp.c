@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pprof/profile.h"
+#include "profiler/format/saturating.h"
 
 struct hook {
 	char *cause;
@@ -124,7 +125,7 @@ static uint64_t added(const char *name, uint64_t was, uint64_t value)
 {
 	if (is_level(name))
 		return was > value ? was : value;
-	return was + value < value ? UINT64_MAX : was + value;
+	return saturating_add_u64(was, value);
 }
 
 int stamp_add_counter(struct stamp *stamp, const char *name, uint64_t value)

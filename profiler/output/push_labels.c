@@ -35,18 +35,6 @@ static bool stands_before(const struct push_label *labels, size_t i)
 	return false;
 }
 
-static bool is_utf8(const char *text)
-{
-	size_t left = strlen(text), step;
-
-	for (; left; text += step, left -= step) {
-		step = utf8_sequence(text, left);
-		if (!step)
-			return false;
-	}
-	return true;
-}
-
 static const char *label_fault(const struct push_label *labels, size_t i)
 {
 	const char *name = labels[i].name, *value = labels[i].value ? labels[i].value : "";
@@ -57,7 +45,7 @@ static const char *label_fault(const struct push_label *labels, size_t i)
 		return "its name is longer than 1024 bytes";
 	if (strlen(value) > PUSH_LABEL_VALUE_MAX)
 		return "its value is longer than 2048 bytes";
-	if (!is_utf8(value))
+	if (!utf8_is_text(value, strlen(value)))
 		return "its value is not UTF-8";
 	if (stands_before(labels, i))
 		return "it is given twice";

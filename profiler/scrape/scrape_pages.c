@@ -14,7 +14,6 @@
 #include "profiler/scrape/scrape_text.h"
 #include "profiler/scrape/scrape_windows.h"
 
-#define TEXT_TYPE    "text/plain; charset=utf-8"
 #define PROFILE_TYPE "application/octet-stream" /* Alloy takes no other */
 #define PPROF        "/debug/pprof/"
 #define DELTA        "delta_"
@@ -38,32 +37,28 @@ static const char contents[] =
         "\n"
         "go tool pprof http://ADDRESS/debug/pprof/block reads one.\n";
 
-static void answer_text(struct scrape_answer *answer, unsigned int status, const char *text)
-{
-	answer->status = status;
-	answer->type = TEXT_TYPE;
-	answer->body = scrape_bytes_text(text);
-}
-
 static void answer_error(struct scrape_answer *answer, int error)
 {
 	if (error == ENODATA)
-		answer_text(answer, UNAVAILABLE, "No window has ended yet.\n");
+		scrape_answer_text(answer, UNAVAILABLE, "No window has ended yet.\n");
 	else if (error == EAGAIN)
-		answer_text(answer, UNAVAILABLE,
-		            "Too much has been asked for that windows had to be joined for: ask again in 10 "
-		            "s.\n");
+		scrape_answer_text(
+		        answer, UNAVAILABLE,
+		        "Too much has been asked for that windows had to be joined for: ask again in 10 "
+		        "s.\n");
 	else if (error == EUSERS)
-		answer_text(answer, UNAVAILABLE,
-		            "There are 16 other readers that have come more than once: ask again in some "
-		            "minutes, or set "
-		            "scrape.bearer_token_file.\n");
+		scrape_answer_text(
+		        answer, UNAVAILABLE,
+		        "There are 16 other readers that have come more than once: ask again in some "
+		        "minutes, or set "
+		        "scrape.bearer_token_file.\n");
 	else if (error == ECANCELED)
-		answer_text(answer, UNAVAILABLE, "The agent ends, or has got another address.\n");
+		scrape_answer_text(answer, UNAVAILABLE, "The agent ends, or has got another address.\n");
 	else if (error == EFBIG)
-		answer_text(answer, FAILED, "These windows are too large together: ask for fewer seconds.\n");
+		scrape_answer_text(answer, FAILED,
+		                   "These windows are too large together: ask for fewer seconds.\n");
 	else
-		answer_text(answer, FAILED, "The profile could not be made.\n");
+		scrape_answer_text(answer, FAILED, "The profile could not be made.\n");
 }
 
 static void answer_profile(struct scrape_answer *answer, struct scrape_bytes *profile)
@@ -101,7 +96,7 @@ static void answer_last(const struct scrape_pages *pages, size_t series, const s
 		answer_profile(answer, scrape_windows_last(pages->windows, series, seconds,
 		                                           scrape_request_stops(request)));
 	else
-		answer_text(answer, BAD_REQUEST, "seconds: a whole number from 1 to 86400.\n");
+		scrape_answer_text(answer, BAD_REQUEST, "seconds: a whole number from 1 to 86400.\n");
 }
 
 static void answer_new(const struct scrape_pages *pages, size_t series, const struct scrape_request *request,
@@ -111,7 +106,7 @@ static void answer_new(const struct scrape_pages *pages, size_t series, const st
 
 	reader = reader ? reader : "";
 	if (strlen(reader) >= sizeof(answer->reader)) {
-		answer_text(answer, BAD_REQUEST, "reader: a name of 63 bytes at most.\n");
+		scrape_answer_text(answer, BAD_REQUEST, "reader: a name of 63 bytes at most.\n");
 		return;
 	}
 	snprintf(answer->reader, sizeof(answer->reader), "%s", reader);
@@ -145,9 +140,10 @@ void scrape_pages_answer(const struct scrape_pages *pages, const char *path,
 		answer->type = SCRAPE_TEXT_TYPE;
 		answer->body = pages->metrics(pages->ctx);
 	} else if (!strcmp(path, "/")) {
-		answer_text(answer, OK, contents);
+		scrape_answer_text(answer, OK, contents);
 	} else if (strncmp(path, PPROF, strlen(PPROF)) != 0 ||
 	           !answer_pprof(pages, path + strlen(PPROF), request, answer)) {
-		answer_text(answer, NOT_FOUND, "There is no such page; / lists those that there are.\n");
+		scrape_answer_text(answer, NOT_FOUND,
+		                   "There is no such page; / lists those that there are.\n");
 	}
 }

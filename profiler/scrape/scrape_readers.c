@@ -36,7 +36,7 @@ static int worth(const struct scrape_reader *reader, uint64_t oldest)
 		return 0;
 	if (is_late(reader, oldest))
 		return 1;
-	return reader->times < 2 ? 2 : 3;
+	return reader->returns ? 3 : 2;
 }
 
 /* A place that somebody who is not known may have. NULL: there is none. */
@@ -74,7 +74,7 @@ void scrape_readers_take(struct scrape_readers *readers, const char *name, const
 		snprintf(reader->name, sizeof(reader->name), "%s", name);
 	}
 	reader->used = ++readers->turns;
-	reader->times++;
+	reader->returns += reader->upto[taken->series] != 0;
 	if (reader->upto[taken->series] >= taken->upto)
 		return;
 	reader->upto[taken->series] = taken->upto;

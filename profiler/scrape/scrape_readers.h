@@ -1,7 +1,7 @@
 /*
  * Up to which window each reader has had each series. Readers go by a name of their own choice, which anybody may invent: whoever
  * asks under another one each time must not push out those that come again and again. So of more than SCRAPE_READERS one is forgotten
- * that loses nothing by that, as it has had none of the windows that are left, else the one that came once alone and longest ago. While
+ * that loses nothing by that, as it has had none of the windows that are left, else one that has not come again for any series, and that came longest ago. While
  * there is none of either, others have to wait. Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_SCRAPE_READERS_H
@@ -20,7 +20,7 @@ struct scrape_reader {
 	char name[SCRAPE_READER_NAME_MAX];
 	uint64_t upto[SCRAPE_SERIES_MAX]; /* windows are numbered from 1 */
 	uint64_t used;                    /* when, by `turns`; 0: no reader */
-	uint64_t times;                   /* how often it came */
+	uint64_t returns;                 /* how often it came for a series that it had come for before */
 };
 
 struct scrape_readers {

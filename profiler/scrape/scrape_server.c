@@ -23,7 +23,6 @@
 #define HEAD_BYTES     16384
 #define IDLE_SECONDS   10u
 #define BACKLOG        64
-#define TEXT_TYPE      "text/plain; charset=utf-8"
 #define OF_CONNECTIONS (SCRAPE_CONNECTIONS + 4) /* libmicrohttpd may tell of one before its limit holds */
 
 struct connection {
@@ -167,10 +166,10 @@ void scrape_server_set_token(struct scrape_server *server, struct scrape_token *
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-static void answer_text(struct scrape_answer *answer, unsigned int status, const char *text)
+void scrape_answer_text(struct scrape_answer *answer, unsigned int status, const char *text)
 {
 	answer->status = status;
-	answer->type = TEXT_TYPE;
+	answer->type = "text/plain; charset=utf-8";
 	answer->body = scrape_bytes_text(text);
 }
 
@@ -180,10 +179,10 @@ static bool is_refused(struct scrape_server *server, struct MHD_Connection *conn
 {
 	exchange->is_get = !strcmp(method, MHD_HTTP_METHOD_GET);
 	if (!may_ask(server, connection))
-		answer_text(&exchange->answer, MHD_HTTP_UNAUTHORIZED,
-		            "The bearer token is missing or wrong.\n");
+		scrape_answer_text(&exchange->answer, MHD_HTTP_UNAUTHORIZED,
+		                   "The bearer token is missing or wrong.\n");
 	else if (!exchange->is_get && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-		answer_text(&exchange->answer, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
+		scrape_answer_text(&exchange->answer, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
 	return exchange->answer.status != 0;
 }
 

@@ -41,6 +41,9 @@ struct scrape_answer {
 	struct scrape_taken taken;
 };
 
+/* Makes it a plain text. */
+void scrape_answer_text(struct scrape_answer *answer, unsigned int status, const char *text);
+
 /* The value of ?name=value; NULL: there is none. */
 const char *scrape_request_parameter(const struct scrape_request *request, const char *name);
 /* Becomes true when the server is about to end: what takes long is given up then. */

@@ -144,11 +144,10 @@ static int make_series(struct scrape_windows *windows, struct window *window, si
 	const struct series *series = &series_table[at];
 	int64_t period = clock_hz && !strcmp(series->types[0], "cpu") ? (int64_t)(SECOND_NS / clock_hz) : 1;
 	struct profile *cut = NULL;
-	int err =
-	        profile_find_type(profile, series->types[0]) < 0
-	                ? 0
-	                : series_extract(profile, series, period, windows->debts, SCRAPE_JOINED_BYTES, &cut);
+	int err = 0;
 
+	if (!series->optional || profile_find_type(profile, series->types[0]) >= 0)
+		err = series_extract(profile, series, period, windows->debts, SCRAPE_JOINED_BYTES, &cut);
 	if (err)
 		return err;
 	if (!cut) {

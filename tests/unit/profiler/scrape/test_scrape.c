@@ -108,10 +108,12 @@ static void expect_text(const char *text)
 
 static void take_window(struct scrape *scrape)
 {
-	const struct profile_value_type types[] = { { "contentions", "count" }, { "delay", "nanoseconds" } };
+	const struct profile_value_type types[] = { { "contentions", "count" },
+		                                    { "delay", "nanoseconds" },
+		                                    { "cpu", "nanoseconds" } };
 	const struct profile_frame frame = { .function = "read" };
-	const int64_t values[] = { 1, 500 };
-	struct profile *p = profile_new(types, 2, types[0], 1, 1 << 20);
+	const int64_t values[] = { 1, 500, 0 };
+	struct profile *p = profile_new(types, 3, types[0], 1, 1 << 20);
 	int64_t location = profile_location(p, 0, 0, &frame, 1);
 
 	assert_int_equal(profile_add_sample(p, &location, 1, values, NULL, 0), 0);

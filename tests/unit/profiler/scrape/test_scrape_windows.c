@@ -319,6 +319,7 @@ static void test_scrape_readers__who_is_forgotten(void **state)
 		reads(&readers, name, BLOCK, 5);
 	}
 	reads(&readers, "r0", CPU, 2);
+	reads(&readers, "r0", BLOCK, 5);
 	reads(&readers, "new", BLOCK, 9); /* the one that came once, longest ago */
 	assert_int_equal(scrape_readers_upto(&readers, "r0", BLOCK), 5);
 	assert_int_equal(scrape_readers_upto(&readers, "r0", CPU), 2);
@@ -344,6 +345,26 @@ static void test_scrape_readers__who_is_forgotten(void **state)
 	assert_false(scrape_readers_have_room(&readers, "r0"));
 }
 
+/* Who asks for all series once has not come again. */
+static void test_scrape_readers__all_series_are_one_visit(void **state)
+{
+	struct scrape_readers readers = { .turns = 0, .oldest = 3 };
+	char name[8];
+
+	(void)state;
+	for (int i = 0; i < SCRAPE_READERS; i++) {
+		snprintf(name, sizeof(name), "r%d", i);
+		for (size_t series = BLOCK; series <= RECOVERY; series++)
+			reads(&readers, name, series, 5);
+	}
+	assert_true(scrape_readers_have_room(&readers, "new"));
+	for (int i = 0; i < SCRAPE_READERS; i++) {
+		snprintf(name, sizeof(name), "r%d", i);
+		reads(&readers, name, RECOVERY, 6);
+	}
+	assert_false(scrape_readers_have_room(&readers, "new"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_scrape_windows__what_a_reader_comes_too_late_for_is_counted),
 		cmocka_unit_test(test_scrape_windows__invented_names_push_nobody_out),
 		cmocka_unit_test(test_scrape_readers__who_is_forgotten),
+		cmocka_unit_test(test_scrape_readers__all_series_are_one_visit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
