@@ -149,13 +149,15 @@ static int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
-static int write_stream(const char *path, const void *bytes, size_t len)
+static int write_in_place(const char *path, bool is_file, const void *bytes, size_t len)
 {
-	int ret, fd = open(path, O_WRONLY | O_CLOEXEC);
+	int ret, fd = open(path, O_WRONLY | O_CLOEXEC | (is_file ? O_TRUNC : 0));
 
 	if (fd < 0)
 		return -errno;
 	ret = write_all(fd, bytes, len);
+	if (!ret && is_file && fsync(fd) < 0)
+		ret = -errno;
 	return close(fd) < 0 && !ret ? -errno : ret;
 }
 
@@ -188,6 +190,14 @@ static int open_beside(const char *path, char *temp, size_t temp_size)
 	return -EEXIST;
 }
 
+/* A server may have made the link, and its answer was lost: asked again it says that it is there. `from` was ours alone. */
+static bool is_linked(const char *from)
+{
+	struct stat st;
+
+	return !stat(from, &st) && st.st_nlink == 2;
+}
+
 /* As rename(), but what is there stays: -EEXIST. Where neither a flag nor hard links can say so, it is replaced. */
 static int rename_to_new(const char *from, const char *to)
 {
@@ -195,11 +205,10 @@ static int rename_to_new(const char *from, const char *to)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	if (!link(from, to)) {
-		unlink(from);
-		return 0;
-	}
-	return errno == EEXIST || rename(from, to) < 0 ? -errno : 0;
+	if (link(from, to) && !(errno == EEXIST && is_linked(from)))
+		return errno == EEXIST || rename(from, to) < 0 ? -errno : 0;
+	unlink(from);
+	return 0;
 }
 
 static int rename_over(const char *from, const char *to)
@@ -233,16 +242,19 @@ static int write_bytes(const char *path, const void *bytes, size_t len)
 {
 	char target[PATH_MAX];
 	struct stat old;
+	int ret;
 
 	if (stat(path, &old) < 0)
 		return errno == ENOENT ? write_beside(path, NULL, bytes, len, rename_over) : -errno;
 	if (S_ISDIR(old.st_mode))
 		return -EISDIR;
 	if (!S_ISREG(old.st_mode))
-		return write_stream(path, bytes, len);
+		return write_in_place(path, false, bytes, len);
 	if (!realpath(path, target))
 		return -errno;
-	return write_beside(target, &old, bytes, len, rename_over);
+	ret = write_beside(target, &old, bytes, len, rename_over);
+	/* Something is mounted on it, as on a file that a container was given: nothing can take its place. */
+	return ret == -EBUSY ? write_in_place(target, true, bytes, len) : ret;
 }
 
 int pprof_file_write_bytes(const char *path, const void *bytes, size_t len, char *err, size_t err_len)

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -135,6 +136,38 @@ static void test_pprof_file__what_is_there_stays(void **state)
 	assert_int_equal(pprof_file_write_new("stays-too.pb.gz", "1", 1, err, sizeof(err)), -EEXIST);
 	assert_int_equal(access("nowhere", F_OK), -1);
 	assert_int_equal(count_files("stays"), 2);
+}
+
+static bool as_on_nfs;
+
+/* NFS has no RENAME_NOREPLACE. */
+int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned int flags)
+{
+	if (!as_on_nfs)
+		return (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
+	errno = EINVAL;
+	return -1;
+}
+
+/* The server's answer is lost, and it is asked again. */
+int link(const char *from, const char *to)
+{
+	int ret = (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+
+	return as_on_nfs && !ret ? link(from, to) : ret;
+}
+
+static void test_pprof_file__what_is_there_stays_on_nfs(void **state)
+{
+	char err[256] = "";
+
+	(void)state;
+	as_on_nfs = true;
+	assert_int_equal(pprof_file_write_new("nfs.pb.gz", "1", 1, err, sizeof(err)), 0);
+	assert_int_equal(count_files("nfs"), 1);
+	assert_int_equal(pprof_file_write_new("nfs.pb.gz", "22", 2, err, sizeof(err)), -EEXIST);
+	assert_int_equal(count_files("nfs"), 1);
+	as_on_nfs = false;
 }
 
 static void test_pprof_file__keeps_symbolic_links(void **state)
@@ -333,10 +366,15 @@ static void test_pprof_file__failed_write_leaves_the_old_file(void **state)
 	assert_int_equal(count_files("limited"), 1);
 }
 
-static void check_full_disk(void)
+static void enter_mounts(void)
 {
 	assert_int_equal(unshare(CLONE_NEWNS), 0);
 	assert_int_equal(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL), 0);
+}
+
+static void check_full_disk(void)
+{
+	enter_mounts();
 	assert_int_equal(mkdir("disk", 0700), 0);
 	assert_int_equal(mount("none", "disk", "tmpfs", 0, "size=16k"), 0);
 	write_profile("disk/full.pb.gz", 3);
@@ -349,6 +387,17 @@ static void check_full_disk(void)
 	refuse_write("disk/full.pb.gz", -EROFS,
 	             "cannot write disk/full.pb.gz: Read-only file system; write elsewhere");
 	assert_samples("disk/full.pb.gz", 3);
+}
+
+/* As `docker run -v FILE:FILE` has it. */
+static void check_mounted_file(void)
+{
+	enter_mounts();
+	assert_int_equal(mount("outside.pb.gz", "mounted.pb.gz", NULL, MS_BIND, NULL), 0);
+	write_profile("mounted.pb.gz", 300);
+	assert_samples("mounted.pb.gz", 300);
+	write_profile("mounted.pb.gz", 5);
+	assert_samples("mounted.pb.gz", 5);
 }
 
 /* Root of a container may not. */
@@ -368,6 +417,19 @@ static void test_pprof_file__full_or_read_only_disk(void **state)
 	if (!may_mount())
 		skip_for("it mounts a small disk");
 	in_child(check_full_disk);
+}
+
+static void test_pprof_file__a_mounted_file(void **state)
+{
+	(void)state;
+	if (!may_mount())
+		skip_for("it mounts a file");
+	write_profile("outside.pb.gz", 1);
+	write_profile("mounted.pb.gz", 2);
+	in_child(check_mounted_file);
+	assert_samples("outside.pb.gz", 5);
+	assert_samples("mounted.pb.gz", 2);
+	assert_int_equal(count_files("mounted") + count_files("outside"), 2);
 }
 
 static void check_no_permission(void)
@@ -399,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_pprof_file__reads_what_it_wrote),
 		cmocka_unit_test(test_pprof_file__replaces_and_keeps_permissions),
 		cmocka_unit_test(test_pprof_file__what_is_there_stays),
+		cmocka_unit_test(test_pprof_file__what_is_there_stays_on_nfs),
 		cmocka_unit_test(test_pprof_file__keeps_symbolic_links),
 		cmocka_unit_test(test_pprof_file__writes_into_devices),
 		cmocka_unit_test(test_pprof_file__writes_into_pipes),
@@ -408,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_pprof_file__full_device),
 		cmocka_unit_test(test_pprof_file__failed_write_leaves_the_old_file),
 		cmocka_unit_test(test_pprof_file__full_or_read_only_disk),
+		cmocka_unit_test(test_pprof_file__a_mounted_file),
 		cmocka_unit_test(test_pprof_file__no_permission),
 	};
 
