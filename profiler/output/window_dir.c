@@ -25,6 +25,7 @@
 #define DIGITS       "0123456789"
 #define NAME_MAX_LEN 64
 #define AHEAD_MS     60000 /* clocks of hosts that share a folder may differ so much */
+#define ROOM_PART    16
 #define ROOM_BYTES   16384 /* that a file may take beside its content */
 
 struct window_dir {
@@ -197,10 +198,13 @@ static void trim(struct window_dir *dir, const char *written)
 	const char *stays = written ? strrchr(written, '/') + 1 : "";
 	bool fits = dir->bytes <= dir->max_bytes && monotonic_ns() < dir->list_ns;
 	struct window_files files;
+	uint64_t most;
 
 	if (!dir->max_bytes || fits || !open_listing(dir, &files))
 		return;
-	for (size_t i = 0; i < files.n && files.bytes > dir->max_bytes; i++)
+	/* Some room is made for the next ones, too, or the folder would be listed for nearly each. */
+	most = files.bytes > dir->max_bytes ? dir->max_bytes - dir->max_bytes / ROOM_PART : dir->max_bytes;
+	for (size_t i = 0; i < files.n && files.bytes > most; i++)
 		if (strcmp(files.file[i].name, stays))
 			remove_file(&files, i);
 	close_listing(dir, &files);
@@ -251,6 +255,8 @@ int window_dir_write(struct window_dir *dir, int64_t time_unix_ns, const void *b
 {
 	int err = write_window(dir, time_unix_ns, bytes, len, out);
 
+	if (err == -ENOENT && !mkdir(dir->path, 0755))
+		err = write_window(dir, time_unix_ns, bytes, len, out);
 	out->made_room = 0;
 	if (is_full(err) && !dir->in_vain)
 		out->made_room = make_room(dir, len + ROOM_BYTES);

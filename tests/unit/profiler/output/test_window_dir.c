@@ -125,7 +125,17 @@ static void test_window_dir__a_folder_that_cannot_be_looked_into_is_told(void **
 	make_file("file", 1);
 	assert_int_equal(write_window("file", 0, 1700000000123), -ENOTDIR);
 	assert_string_equal(last.err, "cannot name a file for the window: Not a directory");
-	assert_int_equal(write_window("nowhere", 0, 1700000000123), -ENOENT);
+	assert_int_equal(write_window("nowhere/near", 0, 1700000000123), -ENOENT);
+}
+
+static void test_window_dir__a_folder_that_was_removed_is_made_again(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir("removed", 0700), 0);
+	assert_int_equal(rmdir("removed"), 0);
+	assert_int_equal(write_window("removed", 0, 1700000000123), 0);
+	assert_true(lies_there("removed/stallprof-1700000000123.pb.gz"));
+	assert_string_equal(last.path, "removed/stallprof-1700000000123.pb.gz");
 }
 
 static void test_window_dir__trim_takes_the_oldest(void **state)
@@ -137,10 +147,10 @@ static void test_window_dir__trim_takes_the_oldest(void **state)
 	make_file("stallprof-1000-10.pb.gz", 100);
 	write_window(".", 0, 1001);
 	assert_true(lies_there("stallprof-999.pb.gz"));
-	write_window(".", 500, 1002);
+	write_window(".", 540, 1002);
 	assert_false(lies_there("stallprof-999.pb.gz"));
 	assert_true(lies_there("stallprof-1000.pb.gz"));
-	write_window(".", 400, 1003);
+	write_window(".", 430, 1003);
 	assert_false(lies_there("stallprof-1000-2.pb.gz"));
 	assert_true(lies_there("stallprof-1000-10.pb.gz"));
 	write_window(".", 1, 1004);
@@ -157,10 +167,10 @@ static void test_window_dir__trim_leaves_what_was_just_written(void **state)
 	make_file("stallprof-1001.pb.gz", 100);
 	make_file("stallprof-99000000000000.pb.gz", 100); /* of the year 5107 */
 	make_file("stallprof-99000000000001.pb.gz", 100);
-	write_window(".", 400, 1000);
+	write_window(".", 430, 1000);
 	assert_false(lies_there("stallprof-99000000000000.pb.gz"));
 	assert_true(lies_there("stallprof-99000000000001.pb.gz"));
-	write_window(".", 400, 1000);
+	write_window(".", 430, 1000);
 	assert_false(lies_there("stallprof-99000000000001.pb.gz"));
 	assert_true(lies_there("stallprof-999.pb.gz"));
 	write_window(".", 1, 998);
@@ -184,7 +194,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 /* Files that others have put there show when the folder is listed, as the oldest of them are removed then. */
 static void test_window_dir__the_folder_is_listed_seldom(void **state)
 {
-	struct window_dir *windows = window_dir_new(".", 500);
+	struct window_dir *windows = window_dir_new(".", 540);
 
 	(void)state;
 	make_file("stallprof-1000.pb.gz", 450);
@@ -198,6 +208,29 @@ static void test_window_dir__the_folder_is_listed_seldom(void **state)
 	assert_false(lies_there("stallprof-1001.pb.gz"));
 	assert_false(lies_there("stallprof-2000.pb.gz"));
 	assert_true(lies_there("stallprof-2001.pb.gz"));
+	window_dir_free(windows);
+}
+
+/* Nor for each window once it is full. */
+static void test_window_dir__trim_makes_room_for_more(void **state)
+{
+	struct window_dir *windows = window_dir_new(".", 3200);
+	char name[64];
+
+	(void)state;
+	for (int i = 0; i < 32; i++) {
+		snprintf(name, sizeof(name), "stallprof-%d.pb.gz", 1000 + i);
+		make_file(name, 100);
+	}
+	write_to(windows, 2000); /* 3300 bytes, of which 3000 stay */
+	assert_false(lies_there("stallprof-1002.pb.gz"));
+	assert_true(lies_there("stallprof-1003.pb.gz"));
+	make_file("stallprof-999.pb.gz", 1);
+	write_to(windows, 2001);
+	write_to(windows, 2002);
+	assert_true(lies_there("stallprof-999.pb.gz"));
+	write_to(windows, 2003);
+	assert_false(lies_there("stallprof-999.pb.gz"));
 	window_dir_free(windows);
 }
 
@@ -392,7 +425,7 @@ static void test_window_dir__trim_though_nothing_can_be_written(void **state)
 	(void)state;
 	fill_disk(10, 0);
 	disk_error = EIO;
-	assert_int_equal(write_window(".", 3 * OLD_BYTES, 5000), -EIO);
+	assert_int_equal(write_window(".", 3 * OLD_BYTES + OLD_BYTES / 4, 5000), -EIO);
 	assert_int_equal(windows_there(), 3);
 	assert_true(lies_there("stallprof-1009.pb.gz"));
 	assert_false(lies_there("stallprof-1006.pb.gz"));
@@ -408,7 +441,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window_dir__several_write_at_once, enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__a_folder_that_cannot_be_looked_into_is_told,
 		                                enter_dir, leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__a_folder_that_was_removed_is_made_again,
+		                                enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__trim_takes_the_oldest, enter_dir, leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__trim_makes_room_for_more, enter_dir,
+		                                leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__trim_leaves_what_was_just_written, enter_dir,
 		                                leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__the_folder_is_listed_seldom, enter_dir,
