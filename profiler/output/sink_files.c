@@ -181,8 +181,12 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 
 	profile_free(parcel->profile);
 	free(parcel);
-	if (empty)
+	if (empty) {
+		/* The one file was to be written now (sink_files_put()). */
+		if (!files->dir)
+			atomic_fetch_add(&files->left, 1);
 		return;
+	}
 	lose(files);
 	if (why == OUTBOX_LEFT)
 		atomic_fetch_add(&files->left, 1);
@@ -380,7 +384,8 @@ bool sink_files_give_up(struct sink_files *files)
 		sink_news_say(files->news, "%s: %zu window%s not written: the disk took too long",
 		              files->output, left, left == 1 ? " is" : "s are");
 	else if (left)
-		sink_news_say(files->news, "%s is not written: the disk took too long", files->output);
+		sink_news_say(files->news, "%s is not written: %s", files->output,
+		              has_ended ? "no time was left for it" : "the disk took too long");
 	return has_ended;
 }
 

@@ -32,7 +32,7 @@ void sink_files_lose(struct sink_files *files);
 size_t sink_files_count(struct sink_files *files);
 bool sink_files_has_ended(struct sink_files *files);
 
-/* Gives up the windows that wait, and says how many. False: the thread hangs in the kernel, maybe for long. */
+/* Gives up the windows that wait, and says how many, or that the one file is not written. False: the thread hangs in the kernel, maybe for long. */
 bool sink_files_give_up(struct sink_files *files);
 /* Call it in that case instead of sink_files_free(): the thread frees everything, if it ever ends. */
 void sink_files_leave(struct sink_files *files);

@@ -6,16 +6,19 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "profiler/config/config.h"
+#include "profiler/output/merged_file.h"
 #include "profiler/output/sink_files.h"
 #include "profiler/output/sink_news.h"
 #include "profiler/output/sink_push.h"
@@ -51,6 +54,26 @@ static int make_dir(void **state)
 	atomic_store(&hangs, true);
 	atomic_store(&is_waited_for, false);
 	return own_folder_make("given-up");
+}
+
+static atomic_bool recovers;
+static pthread_t giver;
+
+int nanosleep(const struct timespec *wanted, struct timespec *left);
+
+/* In place of libc's: who gives up sleeps once all is told to stop. */
+int nanosleep(const struct timespec *wanted, struct timespec *left)
+{
+	if (atomic_load(&recovers) && pthread_equal(giver, pthread_self()))
+		atomic_store(&hangs, false);
+	return (int)syscall(SYS_nanosleep, wanted, left);
+}
+
+static char said[512];
+
+static void take_line(const char *line)
+{
+	snprintf(said, sizeof(said), "%s", line);
 }
 
 static void ignore_line(const char *line)
@@ -92,6 +115,37 @@ static void test_sink_given_up__a_window_that_is_written_after_all(void **state)
 	config_free(config);
 }
 
+/* What waits is the end of the one file, without a window: as when those that were still to be packed are dropped. */
+static void test_sink_given_up__the_end_of_one_file(void **state)
+{
+	struct config *config = config_default();
+	struct sink_news *news = sink_news_new();
+	struct profile *window = small_window();
+	struct sink_news_now now;
+	struct sink_files *files;
+	char path[128], err[512] = "";
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/one.pb.gz", dir);
+	files = sink_files_new(config, path, news, err, sizeof(err));
+	assert_non_null(files);
+	profile_set_time(window, 1700000000000000000, MERGED_FILE_SAVE_NS);
+	sink_files_put(files, window, false);
+	wait_until_it_hangs();
+	sink_files_put(files, NULL, true);
+	giver = pthread_self();
+	atomic_store(&recovers, true);
+	assert_true(sink_files_give_up(files));
+	atomic_store(&recovers, false);
+	said[0] = '\0';
+	sink_news_take(news, take_line, &now);
+	assert_non_null(strstr(said, "one.pb.gz is not written: no time was left for it"));
+	assert_true(now.failed);
+	sink_files_free(files);
+	sink_news_free(news);
+	config_free(config);
+}
+
 /* Nobody listens at port 1, so windows are stored in a spool. */
 static void test_sink_given_up__a_window_that_is_stored_after_all(void **state)
 {
@@ -129,6 +183,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_sink_given_up__a_window_that_is_written_after_all,
 		                                make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_sink_given_up__the_end_of_one_file, make_dir,
+		                                remove_dir),
 		cmocka_unit_test_setup_teardown(test_sink_given_up__a_window_that_is_stored_after_all,
 		                                make_dir, remove_dir),
 	};
