@@ -22,6 +22,7 @@ struct probed_file {
 	struct file_key key;
 	int watched;        /* as tracer_watch_file says; negative: refused */
 	uint64_t at_ns;     /* when it was attached to, or refused */
+	uint64_t asked_ns;  /* when probed_files_due() gave it last */
 	uint64_t unused_ns; /* since when nobody maps it */
 	uint64_t mapped_ns; /* the earliest that was told; 0: none */
 	uint64_t late_from; /* the part of its lateness that is counted begins there */
@@ -191,6 +192,31 @@ void probed_files_expire(struct probed_files *files, uint64_t now_ns)
 		if (may_go(file) && now_ns > file->unused_ns &&
 		    now_ns - file->unused_ns > PROBED_FILES_LINGER_NS)
 			let_go(files, file);
+}
+
+static uint32_t find_user_of(const struct probed_files *files, const struct probed_file *file)
+{
+	struct user *user, *next;
+
+	HASH_ITER (hh, files->by_pid, user, next)
+		for (size_t i = 0; i < user->n; i++)
+			if (user->files[i] == file)
+				return user->pid;
+	return 0;
+}
+
+uint32_t probed_files_due(struct probed_files *files, uint64_t now_ns)
+{
+	struct probed_file *file;
+
+	for (file = files->by_key; file; file = file->hh.next) {
+		if (file->watched >= 0 || !file->n_users || now_ns - file->at_ns <= PROBED_FILES_RETRY_NS ||
+		    now_ns - file->asked_ns <= PROBED_FILES_RETRY_NS)
+			continue;
+		file->asked_ns = now_ns;
+		return find_user_of(files, file);
+	}
+	return 0;
 }
 
 /* The tracer has room for so many files: those that linger are detached. */

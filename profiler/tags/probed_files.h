@@ -38,7 +38,7 @@ struct probed_file_at {
 /*
  * Notes that process `pid` has mapped the file (0: any process may; it is then never detached), and attaches to the
  * file if that is not done. Returns when it was attached to (`now_ns` or before, CLOCK_MONOTONIC); 0: it is
- * refused, which is counted and said once, and tried again later.
+ * refused, which is counted and said once, and tried again by a call after PROBED_FILES_RETRY_NS.
  */
 uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const struct probed_file_at *file,
                              uint64_t now_ns);
@@ -47,6 +47,10 @@ uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const str
 void probed_files_forked(struct probed_files *files, uint32_t child, uint32_t parent);
 /* The process is gone, or runs another program. */
 void probed_files_left(struct probed_files *files, uint32_t pid, uint64_t now_ns);
+
+/* A process that maps a file which is refused and can be tried again by now: whoever looks at it calls probed_files_attach(). 0: there is
+ * none, as each file is told once in PROBED_FILES_RETRY_NS. */
+uint32_t probed_files_due(struct probed_files *files, uint64_t now_ns);
 
 /* Detaches from files that nobody maps any more. Call it often. */
 void probed_files_expire(struct probed_files *files, uint64_t now_ns);

@@ -179,6 +179,26 @@ static void test_probed_files__refused(void **state)
 	assert_true(attach(files, 5, 1, now + PROBED_FILES_RETRY_NS));
 }
 
+/* Nobody may map it anew: one of those that have it is named, now and then. */
+static void test_probed_files__refused_files_are_due(void **state)
+{
+	struct probed_files *files = *state;
+	uint64_t now = 100 * SECOND_NS, then = now + PROBED_FILES_RETRY_NS;
+
+	error = -EMFILE;
+	assert_int_equal(attach(files, 5, 1, now), 0);
+	assert_int_equal(attach(files, 6, 2, now), 0);
+	error = 0;
+	assert_int_not_equal(attach(files, 7, 3, now), 0);
+	assert_int_equal(probed_files_due(files, then), 0);
+	assert_int_equal(probed_files_due(files, then + 1), 5);
+	assert_int_equal(probed_files_due(files, then + 1), 6);
+	assert_int_equal(probed_files_due(files, then + 2), 0);
+	assert_int_not_equal(attach(files, 5, 1, then + 2), 0);
+	probed_files_left(files, 6, then + 2);
+	assert_int_equal(probed_files_due(files, then + 2 * PROBED_FILES_RETRY_NS), 0);
+}
+
 /* From the earliest time that was told until it was attached to, though that is told later than it was found. */
 static void test_probed_files__lateness(void **state)
 {
@@ -239,6 +259,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_probed_files__go_together, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__room, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__refused, reset, end),
+		cmocka_unit_test_setup_teardown(test_probed_files__refused_files_are_due, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__lateness, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__late_after_refusal, reset, end),
 	};

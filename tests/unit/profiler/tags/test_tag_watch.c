@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "symbolizer/base/clock.h"
@@ -27,6 +28,7 @@
 #include "profiler/process/exec_maps.h"
 #include "profiler/process/exit_sweep.h"
 #include "profiler/process/followed.h"
+#include "profiler/tags/probed_files.h"
 #include "profiler/tags/tag_watch.h"
 #include "stalltag/stalltag.h"
 #include "tests/unit/fake_tracer.h"
@@ -56,6 +58,19 @@ long syscall(long number, ...)
 		argument[i] = va_arg(list, long);
 	va_end(list);
 	return real(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+}
+
+static uint64_t later_ns; /* than it is */
+
+int clock_gettime(clockid_t clock, struct timespec *now);
+
+/* In place of libc's. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int result = (int)syscall(SYS_clock_gettime, clock, now);
+
+	now->tv_sec += (time_t)(later_ns / 1000000000);
+	return result;
 }
 
 static void say(const char *line)
@@ -348,6 +363,41 @@ static void test_tag_watch__only_memory_of_those_given(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+static int refuse_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
+                       size_t err_len)
+{
+	(void)tracer;
+	(void)path;
+	(void)probes;
+	snprintf(err, err_len, "refused");
+	return -EMFILE;
+}
+
+/* Though nothing is mapped any more. */
+static void test_tag_watch__a_refused_file_is_tried_again(void **state)
+{
+	int (*const takes)(struct tracer *, const char *, const struct tracer_probes *, char *, size_t) =
+	        fake.ops.watch_file;
+	char err[512] = "";
+
+	(void)state;
+	tag_watch_free(watch);
+	fake.ops.watch_file = refuse_file;
+	watch = tag_watch_new(&fake.tracer, say, err, sizeof(err));
+	assert_non_null(watch);
+	feed = tag_watch_handler(watch);
+	fake.watched_files = 0;
+	tag_watch_met(watch, parent, false);
+	look();
+	fake.ops.watch_file = takes;
+	tag_watch_poll(watch, monotonic_ns());
+	assert_int_equal(fake.watched_files, 0);
+	later_ns = PROBED_FILES_RETRY_NS + 1000000000;
+	tag_watch_poll(watch, monotonic_ns());
+	later_ns = 0;
+	assert_int_equal(fake.watched_files, 1);
+}
+
 /* One that pushes its first tag is looked at, if nothing is known of it. */
 static void test_tag_watch__met(void **state)
 {
@@ -511,6 +561,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tag_watch__refused, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__all, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__only_given, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__a_refused_file_is_tried_again, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__only_memory_of_those_given, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__met, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__late, begin, end),
