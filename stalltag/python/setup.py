@@ -81,10 +81,25 @@ class BundleSources(sdist):
             shutil.copy(LICENSE, base_dir)
 
 
+def needed_glibc(library):
+    """The youngest 2.N whose symbols are in the library; 0: it is not for glibc, or not made yet (pip install -e)."""
+    if not os.path.exists(library):
+        return 0
+    with open(library, "rb") as file:
+        return max(map(int, re.findall(rb"\0GLIBC_2\.(\d+)", file.read())), default=0)
+
+
 class AnyPythonWheel(bdist_wheel):
+    """For every Python 3, and for systems with a glibc that serves the library: elsewhere pip refuses it."""
+
     def get_tag(self):
         python, abi, machine = super().get_tag()
-        return ("py3", "none", machine) if SERVED else (python, abi, machine)
+        if not SERVED:
+            return python, abi, machine
+        minor = needed_glibc(os.path.join(self.get_finalized_command("build").build_lib, "stalltag", LIBRARY))
+        if minor and machine.startswith("linux_"):
+            machine = f"manylinux_2_{max(minor, 17)}_{machine[len('linux_'):]}"
+        return "py3", "none", machine
 
 
 setup(version=version(), ext_modules=[Extension("stalltag.libstalltag", [])] if SERVED else [],
