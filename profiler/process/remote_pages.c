@@ -1,4 +1,4 @@
-/* Looks in /proc/PID/maps what is mapped where memory is to be read. */
+/* Looks in /proc/PID/pagemap whether pages are there, and of others in /proc/PID/maps what is mapped. */
 
 #include "profiler/process/remote_pages.h"
 
@@ -12,6 +12,12 @@
 #include <unistd.h>
 
 #include "symbolizer/base/maps.h"
+
+/* Of an entry of /proc/PID/pagemap. */
+#define PAGE_PRESENT  (1ULL << 63)
+#define PAGE_IN_SWAP  (1ULL << 62)
+#define PAGE_BYTES    4096
+#define PAGES_AT_ONCE 32
 
 /* The kernel's own mount of tmpfs, which nobody can mount a file system over or name a file in. */
 static struct {
@@ -44,7 +50,25 @@ static bool is_in_memory(const struct maps_entry *entry)
 struct walk {
 	const struct remote_pages *memory;
 	uint64_t at, end; /* what lies before `at` can be read */
+	int pagemap;
 };
+
+/* Moves on over pages that are in memory or in swap, whatever they are of. */
+static void pass_what_is_there(struct walk *walk)
+{
+	uint64_t pages[PAGES_AT_ONCE];
+	ssize_t got;
+
+	do {
+		got = pread(walk->pagemap, pages, sizeof(pages),
+		            (off_t)(walk->at / PAGE_BYTES * sizeof(pages[0])));
+		for (size_t i = 0; got >= (ssize_t)((i + 1) * sizeof(pages[0])); i++) {
+			if (walk->at >= walk->end || !(pages[i] & (PAGE_PRESENT | PAGE_IN_SWAP)))
+				return;
+			walk->at = (walk->at / PAGE_BYTES + 1) * PAGE_BYTES;
+		}
+	} while (got == (ssize_t)sizeof(pages));
+}
 
 static int walk_on(const struct maps_entry *entry, void *context)
 {
@@ -54,29 +78,40 @@ static int walk_on(const struct maps_entry *entry, void *context)
 		return 0;
 	if (entry->start > walk->at)
 		return 1;
-	if (!is_in_memory(entry) &&
-	    !(walk->memory->reads_file && walk->memory->reads_file(walk->memory->ctx, entry)))
-		return 1;
-	walk->at = entry->end;
-	return walk->at >= walk->end;
+	if (is_in_memory(entry) ||
+	    (walk->memory->reads_file && walk->memory->reads_file(walk->memory->ctx, entry)))
+		walk->at = entry->end;
+	else
+		pass_what_is_there(walk);
+	return walk->at < entry->end || walk->at >= walk->end;
+}
+
+static int open_proc(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 size_t remote_pages_readable(const struct remote_pages *memory, uint64_t at, size_t bytes)
 {
 	struct walk walk = { .memory = memory, .at = at };
-	char path[64];
 	int fd;
 
 	if (__builtin_add_overflow(at, (uint64_t)bytes, &walk.end))
 		return 0;
 	if (!memory->pid)
 		return bytes;
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)memory->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	maps_read(fd, walk_on, &walk, NULL);
-	close(fd);
+	walk.pagemap = open_proc(memory->pid, "pagemap");
+	pass_what_is_there(&walk);
+	fd = walk.at < walk.end ? open_proc(memory->pid, "maps") : -1;
+	if (fd >= 0) {
+		maps_read(fd, walk_on, &walk, NULL);
+		close(fd);
+	}
+	if (walk.pagemap >= 0)
+		close(walk.pagemap);
 	return (size_t)((walk.at < walk.end ? walk.at : walk.end) - at);
 }
 

@@ -1,7 +1,8 @@
 /*
- * held_pages file=FILE stack=FILE [seconds=N wait_ms=N]: a thread reads FILE past the page cache, three levels deep, in frames of two pages each,
- * under the tag "held_pages"; or it waits for so long, again and again. Its stack is a mapping of the other file, and all of it but the innermost pages is put out of memory again and again:
- * as the kernel holds pages back that a thread does not touch (NUMA balancing, swap). Prints tag_close()'s line.
+ * held_pages file=FILE [seconds=N wait_ms=N]: a thread reads FILE past the page cache, three levels deep, in frames of two pages each,
+ * under the tag "held_pages"; or it waits for so long, again and again. Its stack is shared memory, and all of it but the innermost pages
+ * is taken out of the page tables again and again: as the kernel holds pages back that a thread does not touch (NUMA balancing, swap).
+ * Prints tag_close()'s line.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -69,14 +70,13 @@ static void put_out(void)
 {
 	uintptr_t from = (innermost / PAGE + 1) * PAGE, end = (uintptr_t)stack + STACK_BYTES;
 
-	if (!innermost || msync((void *)from, end - from, MS_SYNC))
-		return;
-	madvise((void *)from, end - from, MADV_PAGEOUT);
+	if (innermost)
+		madvise((void *)from, end - from, MADV_DONTNEED);
 }
 
 int main(int argc, char **argv)
 {
-	int stack_file = open(argument_text(argc, argv, "stack", ""), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int stack_file = memfd_create("stack", MFD_CLOEXEC);
 	pthread_attr_t attr;
 	pthread_t thread;
 

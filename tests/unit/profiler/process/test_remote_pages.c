@@ -76,7 +76,7 @@ static void test_remote_pages__without_a_file(void **state)
 	shared = mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_int_equal(readable(shared, PAGE), PAGE);
 	assert_int_equal(readable((char *)&shared, 8), 8); /* the stack */
-	assert_int_equal(readable(data, 8), 0);            /* the program's file */
+	assert_int_equal(readable(data, 8), 8);            /* it has been written to */
 	munmap(shared, PAGE);
 	munmap(at, PAGES * PAGE);
 }
@@ -123,6 +123,24 @@ static void test_remote_pages__of_a_file(void **state)
 	close(fd);
 }
 
+/* What is there needs nobody, also of a file. */
+static void test_remote_pages__in_memory(void **state)
+{
+	int fd = open_file();
+	char *at = map(3, fd, MAP_SHARED);
+	volatile char *page = at + 3 * PAGE;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_int_equal(*page, 0);
+	assert_int_equal(readable(at, PAGES * PAGE), PAGES * PAGE); /* of the others none is there */
+	assert_int_equal(readable(at + 3 * PAGE + 8, 8), 8);
+	assert_int_equal(madvise(at + 3 * PAGE, PAGE, MADV_DONTNEED), 0);
+	assert_int_equal(readable(at, PAGES * PAGE), 3 * PAGE);
+	munmap(at, PAGES * PAGE);
+	close(fd);
+}
+
 static void test_remote_pages__not_mapped(void **state)
 {
 	char *at = map(0, -1, 0), copy[8];
@@ -145,6 +163,7 @@ int main(void)
 		cmocka_unit_test(test_remote_pages__without_a_file),
 		cmocka_unit_test(test_remote_pages__memfd),
 		cmocka_unit_test(test_remote_pages__of_a_file),
+		cmocka_unit_test(test_remote_pages__in_memory),
 		cmocka_unit_test(test_remote_pages__not_mapped),
 	};
 
