@@ -1,7 +1,7 @@
 /*
  * Whether two recordings may be compared: what one saw and the other did not is no difference of what was recorded.
  *
- * Hooks: a cause that was looked for on one side alone. Losses: counters of what was lost, where the share of the whole that was lost
+ * Hooks: a cause that was looked for on one side alone; not signals of the host, which are not compared. Losses: counters of what was lost, where the share of the whole that was lost
  * differs by more than that loss can be ignored. Files: windows that could not be read, ledgers that are not there.
  */
 #ifndef STALLPROF_PROFILER_DIFF_SOUND_H
