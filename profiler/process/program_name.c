@@ -36,15 +36,26 @@ static bool is_launcher(const char *name)
 	return is_one_of(name, names, N(names));
 }
 
-/* python, python3, python3.12, pypy3 … */
+/* What a kind of build is told by, behind the version: t free-threaded, d for debugging, m pymalloc (up to 3.7), and distributions' endings. */
+static bool is_kind_of_build(const char *rest, bool has_version)
+{
+	if (has_version)
+		rest += strspn(rest, "dmt");
+	return !*rest || !strcmp(rest, "-dbg") || !strcmp(rest, "-debug");
+}
+
+/* python, python3, python3.12, python3.13t, python3-dbg, pypy3 … */
 static bool is_python(const char *name)
 {
 	static const char *const names[] = { "python", "pypy" };
 
 	for (size_t i = 0; i < N(names); i++) {
-		size_t n = strlen(names[i]);
+		size_t n = strlen(names[i]), version;
 
-		if (!strncmp(name, names[i], n) && name[n + strspn(name + n, "0123456789.")] == '\0')
+		if (strncmp(name, names[i], n) != 0)
+			continue;
+		version = strspn(name + n, "0123456789.");
+		if (is_kind_of_build(name + n + version, version))
 			return true;
 	}
 	return false;
