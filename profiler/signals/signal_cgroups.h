@@ -11,7 +11,8 @@
 
 #include "profiler/signals/signal_source.h"
 
-#define SIGNAL_CGROUPS_MAX  8
+/* Those above count, too: a pod of Kubernetes has two of its own, and two above it. */
+#define SIGNAL_CGROUPS_MAX  64
 #define SIGNAL_PIDS_MAX     16
 #define SIGNAL_CGROUP_TURNS 10 /* looks after which a cgroup that no process was found in leaves its place */
 

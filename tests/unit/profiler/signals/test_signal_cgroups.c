@@ -114,16 +114,51 @@ static void test_signal_cgroups__of_a_process(void **state)
 	assert_false(cgroups.refused);
 }
 
-/* Eight that live for long fill all places; the job's own gets one when nobody who runs is in one of them. */
-static void test_signal_cgroups__more_than_places(void **state)
+/* As Kubernetes makes them: of eight pods with a container each none is left out. */
+static void test_signal_cgroups__pods(void **state)
 {
-	char cgroup[32];
+	char cgroup[64];
 
 	(void)state;
-	for (unsigned int i = 0; i < SIGNAL_CGROUPS_MAX; i++) {
-		snprintf(cgroup, sizeof(cgroup), "/old%u", i);
+	put_cgroup("/kubepods");
+	put_cgroup("/kubepods/burstable");
+	for (unsigned int i = 0; i < 8; i++) {
+		snprintf(cgroup, sizeof(cgroup), "/kubepods/burstable/pod%u", i);
+		put_cgroup(cgroup);
+		snprintf(cgroup, sizeof(cgroup), "/kubepods/burstable/pod%u/container", i);
 		put_cgroup(cgroup);
 		put_process(100 + i, cgroup);
+		signal_cgroups_follow(&cgroups, 100 + i);
+	}
+	look(1);
+	assert_false(cgroups.refused);
+	assert_int_equal(cgroups.count, 18);
+	assert_true(is_read("/kubepods/burstable/pod7"));
+}
+
+#define DEPTH (SIGNAL_CGROUPS_MAX / 8)
+
+/* Makes DEPTH of them, one in the other; the innermost is the process's. */
+static void put_nested(unsigned int pid, char *cgroup, size_t size)
+{
+	size_t length = (size_t)snprintf(cgroup, size, "/old%u", pid);
+
+	put_cgroup(cgroup);
+	for (unsigned int depth = 1; depth < DEPTH; depth++) {
+		length += (size_t)snprintf(cgroup + length, size - length, "/%u", depth);
+		put_cgroup(cgroup);
+	}
+	put_process(pid, cgroup);
+}
+
+/* Those of eight processes that live for long fill all places; the job's own gets one when nobody who runs is in one of them. */
+static void test_signal_cgroups__more_than_places(void **state)
+{
+	char cgroup[64];
+
+	(void)state;
+	for (unsigned int i = 0; i < 8; i++) {
+		put_nested(100 + i, cgroup, sizeof(cgroup));
 		signal_cgroups_follow(&cgroups, 100 + i);
 	}
 	look(1);
@@ -151,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_signal_cgroups__of_a_process, forget),
 		cmocka_unit_test_teardown(test_signal_cgroups__outside_of_the_namespace, forget),
+		cmocka_unit_test_teardown(test_signal_cgroups__pods, forget),
 		cmocka_unit_test_teardown(test_signal_cgroups__more_than_places, forget),
 	};
 
