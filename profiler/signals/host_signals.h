@@ -12,7 +12,7 @@
  * Files are read as often as HOST_SIGNALS_BUDGET of a CPU allows for all of them, those of cgroups and the search for these included, at
  * most 100 times a second: what each takes is measured in the first reads and watched later, and the dearest ones are read 20, 4 or 1 times
  * a second, or once in 5 seconds. A lane's buckets are as wide as that. While none of the followed processes runs, all are read a quarter
- * as often. Disks and PCI devices that come or go are noticed within 10 s or so. NVML is asked 5 times a second, or as often as HOST_SIGNALS_GPU_BUDGET allows.
+ * as often. Disks, PCI devices and sockets that come or go are noticed within 10 s or so. NVML is asked 5 times a second, or as often as HOST_SIGNALS_GPU_BUDGET allows.
  *
  * Each lane has the growth of a counter, or, for a state, that state times the microseconds for which it held:
  *
@@ -20,12 +20,12 @@
  *     cpu_pressure, io_pressure, memory_pressure   us in which some thread waited (PSI)
  *     steal             us that the virtual machine's host took from all CPUs
  *     cpu_throttled     us that a cgroup was held back by its CPU quota; the device is the cgroup
- *     cpu_slow          share by which CPU 0 is below its highest clock, times us
- *     thermal_throttle  times that a CPU was throttled for heat
+ *     cpu_slow          share by which the first CPU of a socket is below its highest clock, times us
+ *     thermal_throttle  times that a socket's CPUs were throttled for heat
  *     disk_queue        requests in flight of a disk, times us; disk_sectors: sectors of 512 bytes read and written
  *     net_rx            packets that a network adapter received (in a container, where there is none: each interface but the
  *                       loopback); tcp_retrans: TCP segments sent again; in the profiler's network namespace
- *     pcie_errors       PCIe errors that were corrected, of a device
+ *     pcie_errors       PCIe errors that were corrected, of a device; GPUs, NVMe disks and network adapters first, should there be too many
  *     gpu_busy, gpu_throttled, gpu_clock_lost      shares times us; pcie_replays: times; of a GPU
  */
 #ifndef STALLPROF_PROFILER_HOST_SIGNALS_H

@@ -11,7 +11,7 @@
 struct stamp;
 
 #define HOST_SIGNALS_CAUSE "host_signals" /* of the stamp's hooks, one for each signal */
-#define SIGNAL_SOURCES_MAX 160
+#define SIGNAL_SOURCES_MAX 320
 
 struct signal_files {
 	struct signal_source source[SIGNAL_SOURCES_MAX];

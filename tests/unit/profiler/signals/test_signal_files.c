@@ -44,6 +44,8 @@ static int make_host(void **state)
 	put("sys/block/loop0/stat", "1 2 3 4 5 6 7 8 9 10 11\n");
 	put("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "4000000\n");
 	put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "3000000\n");
+	put("sys/devices/system/cpu/cpu0/topology/package_cpus_list", "0-1\n");
+	put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n");
 	return 0;
 }
 
@@ -100,7 +102,7 @@ static void test_signal_files__growth(void **state)
 	assert_int_equal(sum_of(timeline, "net_rx", "eth0"), 250);
 	assert_int_equal(sum_of(timeline, "disk_queue", "vda"), 5000); /* 5 ms */
 	assert_int_equal(sum_of(timeline, "disk_sectors", "vda"), 140);
-	assert_int_equal(sum_of(timeline, "cpu_slow", ""), 250000);
+	assert_int_equal(sum_of(timeline, "cpu_slow", "socket 0"), 250000);
 	/* A counter that shrinks counts nothing, and what it grows from then on. */
 	put("sys/class/net/eth0/statistics/rx_packets", "50\n");
 	read_all(&files, timeline, T0 + 2 * SECOND);
@@ -137,6 +139,10 @@ static void test_signal_files__what_cannot_be_read(void **state)
 	assert_int_equal(hook_of(stamp, "tcp_retrans").state, HOOK_UNUSED);
 	assert_string_equal(hook_of(stamp, "tcp_retrans").reason, "/proc/net/snmp: No data available");
 	assert_int_equal(hook_of(stamp, "pcie_errors").state, HOOK_UNUSED);
+	assert_int_equal(hook_of(stamp, "thermal_throttle").state, HOOK_UNUSED);
+	assert_string_equal(hook_of(stamp, "thermal_throttle").reason,
+	                    "/sys/devices/system/cpu/*/thermal_throttle/package_throttle_count: "
+	                    "No such file or directory");
 	signal_files_close(&files);
 	stamp_free(stamp);
 }
@@ -220,12 +226,20 @@ static void test_signal_files__idle_disks(void **state)
 	signal_files_close(&files);
 }
 
+static void remove_from_host(const char *path)
+{
+	char command[sizeof(root) + 128];
+
+	snprintf(command, sizeof(command), "rm -rf %s/%s", root, path);
+	assert_int_equal(system(command), 0);
+}
+
 /* Where there are more disks than places, those that are made of others are left out, which is said. */
 static void test_signal_files__more_than_places(void **state)
 {
 	static struct signal_files files;
 	struct stamp *stamp = stamp_new();
-	char path[64], command[sizeof(root) + 32];
+	char path[64];
 
 	(void)state;
 	for (int i = 0; i < 70; i++) {
@@ -240,8 +254,106 @@ static void test_signal_files__more_than_places(void **state)
 	assert_string_equal(hook_of(stamp, "disk_queue").reason, "more devices than places");
 	signal_files_close(&files);
 	stamp_free(stamp);
-	snprintf(command, sizeof(command), "rm -rf %s/sys/block/dm-*", root);
-	assert_int_equal(system(command), 0);
+	remove_from_host("sys/block/dm-*");
+}
+
+#define CPU "sys/devices/system/cpu/"
+
+static void put_cpu(unsigned int cpu, const char *of_package, const char *package)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), CPU "cpu%u/topology/package_cpus_list", cpu);
+	put(path, of_package);
+	snprintf(path, sizeof(path), CPU "cpu%u/topology/physical_package_id", cpu);
+	put(path, package);
+	snprintf(path, sizeof(path), CPU "cpu%u/thermal_throttle/package_throttle_count", cpu);
+	put(path, "4\n");
+}
+
+/* Heat and clock are told of each socket, by its first CPU: another when that is offline. */
+static void test_signal_files__sockets(void **state)
+{
+	struct timeline *timeline = timeline_new(0);
+	static struct signal_files files;
+	size_t before;
+
+	(void)state;
+	put_cpu(0, "0,2\n", "0\n");
+	put_cpu(1, "1,3\n", "1\n");
+	put_cpu(2, "0,2\n", "0\n");
+	put_cpu(3, "1,3\n", "1\n");
+	signal_files_open(&files, root);
+	before = files.count;
+	assert_true(is_open(&files, "socket 0"));
+	assert_true(is_open(&files, "socket 1"));
+	read_all(&files, timeline, T0);
+	put(CPU "cpu1/thermal_throttle/package_throttle_count", "7\n");
+	read_all(&files, timeline, T0 + SECOND);
+	assert_int_equal(sum_of(timeline, "thermal_throttle", "socket 1"), 3);
+	signal_files_look(&files, root);
+	assert_int_equal(files.count, before);
+	signal_files_close(&files);
+	remove_from_host(CPU "cpu1");
+	put_cpu(3, "3\n", "1\n");
+	signal_files_open(&files, root);
+	assert_int_equal(files.count, before);
+	assert_true(is_open(&files, "socket 1"));
+	signal_files_close(&files);
+	timeline_free(timeline);
+	remove_from_host(CPU "cpu[23]");
+	remove_from_host(CPU "cpu0/thermal_throttle");
+	put(CPU "cpu0/topology/package_cpus_list", "0-1\n");
+}
+
+static void put_pci(unsigned int device, const char *class, bool has_errors)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/0000:00:%02x.0/class", device);
+	put(path, class);
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/0000:00:%02x.0/aer_dev_correctable", device);
+	if (has_errors)
+		put(path, "RxErr 0\nTOTAL_ERR_COR 0\n");
+}
+
+static enum hook_state pcie_errors_told(const struct signal_files *files)
+{
+	struct stamp *stamp = stamp_new();
+	enum hook_state told;
+
+	assert_int_equal(signal_files_describe(files, stamp), 0);
+	told = hook_of(stamp, "pcie_errors").state;
+	stamp_free(stamp);
+	return told;
+}
+
+/* Of more devices than places a GPU, an NVMe disk and an adapter are watched, wherever they are; too many are those alone that have the file. */
+static void test_signal_files__more_pci_devices_than_places(void **state)
+{
+	static struct signal_files files;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 126; i++)
+		put_pci(i, "0x060400\n", true); /* bridges */
+	for (; i < 140; i++)
+		put_pci(i, "0x088000\n", false);
+	put_pci(200, "0x030200\n", true);
+	put_pci(201, "0x010802\n", true);
+	signal_files_open(&files, root);
+	assert_int_equal(pcie_errors_told(&files), HOOK_ATTACHED);
+	signal_files_close(&files);
+	put_pci(202, "0x020700\n", true);
+	signal_files_open(&files, root);
+	assert_int_equal(pcie_errors_told(&files), HOOK_MISSING);
+	assert_true(is_open(&files, "0000:00:c8.0"));
+	assert_true(is_open(&files, "0000:00:c9.0"));
+	assert_true(is_open(&files, "0000:00:ca.0"));
+	assert_true(is_open(&files, "0000:00:7c.0"));
+	assert_false(is_open(&files, "0000:00:7d.0")); /* the last bridge */
+	signal_files_close(&files);
+	remove_from_host("sys/bus");
 }
 
 /* A disk that is connected while recording is read from then on; one that is gone leaves its place, also to one of its name. */
@@ -328,6 +440,8 @@ int main(void)
 		cmocka_unit_test(test_signal_files__faster_again),
 		cmocka_unit_test(test_signal_files__idle_disks),
 		cmocka_unit_test(test_signal_files__more_than_places),
+		cmocka_unit_test(test_signal_files__sockets),
+		cmocka_unit_test(test_signal_files__more_pci_devices_than_places),
 		cmocka_unit_test(test_signal_files__disks_come_and_go),
 		cmocka_unit_test(test_signal_files__interfaces),
 		cmocka_unit_test(test_signal_files__rates_follow_cost),
