@@ -54,7 +54,8 @@ void report_evidence_gpus(struct report_document *document, const struct report 
 	if (any)
 		return;
 	if (report_signal_hook(report, "gpu_busy", &hook) && hook.state != HOOK_ATTACHED)
-		report_document_say(document, "No GPU is seen (%s): the symptom is the steps' time.",
+		report_document_say(document,
+		                    "How busy GPUs were is not known (%s): the symptom is the steps' time.",
 		                    hook.reason);
 	else
 		report_document_say(document, "No GPU is seen: the symptom is the steps' time.");

@@ -2,7 +2,9 @@
 
 #include "profiler/signals/gpu_signals.h"
 
+#include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
+#include "profiler/signals/signal_files.h"
 #include "symbolizer/base/clock.h"
 
 #define NVML_LIBRARY "libnvidia-ml.so.1"
@@ -21,8 +23,10 @@ void gpu_signals_close(struct gpu_signals *gpus)
 
 void gpu_signals_read(struct gpu_signals *gpus)
 {
-	for (size_t i = 0; i < nvml_count(gpus->nvml); i++)
-		gpus->gpu[i].read_ns = nvml_read(gpus->nvml, i, &gpus->gpu[i].state) ? unix_ns() : 0;
+	for (size_t i = 0; i < nvml_count(gpus->nvml); i++) {
+		gpus->gpu[i].told = nvml_read(gpus->nvml, i, &gpus->gpu[i].state);
+		gpus->gpu[i].read_ns = unix_ns();
+	}
 }
 
 struct telling {
@@ -55,15 +59,43 @@ static void tell_gpu(struct gpu_signals *gpus, size_t i, uint64_t passed_ns, str
 	tell(&telling, "gpu_busy", us * state->busy_percent / 100);
 	tell(&telling, "gpu_throttled", state->throttled ? us : 0);
 	tell(&telling, "gpu_clock_lost", us * state->clock_lost_per_mille / 1000);
+	if (!(gpus->gpu[i].told & NVML_REPLAYS))
+		return;
 	if (gpus->gpu[i].has_replays && state->pcie_replays > gpus->gpu[i].replays)
 		tell(&telling, "pcie_replays", (int64_t)(state->pcie_replays - gpus->gpu[i].replays));
 	gpus->gpu[i].replays = state->pcie_replays;
 	gpus->gpu[i].has_replays = true;
 }
 
-void gpu_signals_tell(struct gpu_signals *gpus, uint64_t passed_ns, struct timeline *timeline)
+unsigned int gpu_signals_tell(struct gpu_signals *gpus, uint64_t passed_ns, struct timeline *timeline)
 {
-	for (size_t i = 0; i < nvml_count(gpus->nvml); i++)
-		if (gpus->gpu[i].read_ns)
-			tell_gpu(gpus, i, passed_ns, timeline);
+	unsigned int told = 0;
+
+	for (size_t i = 0; i < nvml_count(gpus->nvml); i++) {
+		tell_gpu(gpus, i, passed_ns, timeline);
+		told |= gpus->gpu[i].told;
+	}
+	return told;
+}
+
+int gpu_signals_describe(const char *no_gpus, unsigned int told, struct stamp *stamp)
+{
+	static const struct {
+		const char *name;
+		enum nvml_value value;
+	} signals[] = {
+		{ "gpu_busy", NVML_BUSY },
+		{ "gpu_throttled", NVML_THROTTLED },
+		{ "gpu_clock_lost", NVML_CLOCK },
+		{ "pcie_replays", NVML_REPLAYS },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]) && !err; i++) {
+		const char *why = *no_gpus || told & signals[i].value ? no_gpus : "no GPU tells it";
+
+		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, signals[i].name,
+		                     *why ? HOOK_UNUSED : HOOK_ATTACHED, why);
+	}
+	return err;
 }

@@ -16,6 +16,7 @@
 
 #include "profiler/signals/nvml.h"
 
+struct stamp;
 struct timeline;
 
 #define GPU_SIGNALS_TICK_NS 200000000ULL /* the width of a lane's buckets */
@@ -24,8 +25,9 @@ struct gpu_signals {
 	struct nvml *nvml;
 	struct {
 		struct nvml_state state;
-		uint64_t read_ns; /* Unix time; 0: it said nothing */
-		uint64_t replays; /* told so far */
+		unsigned int told; /* of enum nvml_value */
+		uint64_t read_ns;  /* Unix time */
+		uint64_t replays;  /* told so far */
 		bool has_replays;
 	} gpu[NVML_GPUS_MAX];
 };
@@ -36,7 +38,11 @@ void gpu_signals_close(struct gpu_signals *gpus);
 
 void gpu_signals_read(struct gpu_signals *gpus);
 
-/* Adds what was read last, of the `passed_ns` before. */
-void gpu_signals_tell(struct gpu_signals *gpus, uint64_t passed_ns, struct timeline *timeline);
+/* Adds what was read last, of the `passed_ns` before. Returns which values any GPU told, of enum nvml_value. */
+unsigned int gpu_signals_tell(struct gpu_signals *gpus, uint64_t passed_ns, struct timeline *timeline);
+
+/* Adds a hook for each signal: attached, or unused with the reason. `no_gpus`: why there are none; "": there are. `told`: what any of them
+ * told so far; all before they were asked. 0, -ENOMEM, -ENOSPC. */
+int gpu_signals_describe(const char *no_gpus, unsigned int told, struct stamp *stamp);
 
 #endif

@@ -35,11 +35,13 @@
 struct host_signals {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool run, stop;            /* under the lock, as the next four */
+	bool run, stop;            /* under the lock, as the next six */
 	struct timeline *timeline; /* what was read since it was taken last */
 	struct signal_cgroups cgroups;
 	struct signal_files files;
 	char no_gpus[256];       /* why; "": there are some */
+	bool gpus_read;          /* they have been asked */
+	unsigned int gpus_told;  /* what any of them said, of enum nvml_value */
 	_Atomic uint64_t ran_ns; /* when a followed process was told to have run */
 	/* Of the threads alone: */
 	char text[SIGNAL_TEXT_BYTES];
@@ -282,7 +284,9 @@ static void read_all_gpus(struct host_signals *signals)
 		if (now_ns - last_ns < 5 * period_ns) {
 			gpu_signals_read(&signals->gpus);
 			pthread_mutex_lock(&signals->lock);
-			gpu_signals_tell(&signals->gpus, now_ns - last_ns, signals->timeline);
+			signals->gpus_told |=
+			        gpu_signals_tell(&signals->gpus, now_ns - last_ns, signals->timeline);
+			signals->gpus_read = true;
 			pthread_mutex_unlock(&signals->lock);
 		}
 		period_ns = gpu_period(thread_cpu_ns() - cpu_ns);
@@ -372,16 +376,16 @@ int host_signals_take(struct host_signals *signals, struct timeline *timeline)
 
 int host_signals_describe(struct host_signals *signals, struct stamp *stamp)
 {
-	static const char *const of_gpus[] = { "gpu_busy", "gpu_throttled", "gpu_clock_lost",
-		                               "pcie_replays" };
 	char no_gpus[sizeof(signals->no_gpus)];
 	bool has_cgroups, refused, outside;
+	unsigned int told;
 	int err;
 
 	if (!signals)
 		return stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, "all", HOOK_UNUSED, "switched off");
 	pthread_mutex_lock(&signals->lock);
 	snprintf(no_gpus, sizeof(no_gpus), "%s", signals->no_gpus);
+	told = signals->gpus_read ? signals->gpus_told : ~0u;
 	has_cgroups = signals->cgroups.count;
 	refused = signals->cgroups.refused;
 	outside = signals->cgroups.outside;
@@ -396,10 +400,7 @@ int host_signals_describe(struct host_signals *signals, struct stamp *stamp)
 		                     : refused     ? "more cgroups than places"
 		                     : has_cgroups ? ""
 		                                   : "no cgroup of the job has the CPU controller");
-	for (size_t i = 0; i < sizeof(of_gpus) / sizeof(of_gpus[0]) && !err; i++)
-		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, of_gpus[i],
-		                     *no_gpus ? HOOK_UNUSED : HOOK_ATTACHED, no_gpus);
-	return err;
+	return err ? err : gpu_signals_describe(no_gpus, told, stamp);
 }
 
 /* False: the thread hangs in a library's call. */

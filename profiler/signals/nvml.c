@@ -126,31 +126,38 @@ const char *nvml_name(const struct nvml *nvml, size_t gpu)
 	return nvml->gpu[gpu].name;
 }
 
-static unsigned int clock_lost(const struct nvml *nvml, void *device)
+static bool read_clock(const struct nvml *nvml, void *device, struct nvml_state *state)
 {
 	unsigned int mhz, highest;
 
 	if (!nvml->clock || !nvml->highest_clock || nvml->clock(device, CLOCK_SM, &mhz) ||
-	    nvml->highest_clock(device, CLOCK_SM, &highest) || mhz >= highest)
-		return 0;
-	return (highest - mhz) * 1000 / highest;
+	    nvml->highest_clock(device, CLOCK_SM, &highest))
+		return false;
+	state->clock_lost_per_mille = mhz < highest ? (highest - mhz) * 1000 / highest : 0;
+	return true;
 }
 
-bool nvml_read(const struct nvml *nvml, size_t gpu, struct nvml_state *state)
+unsigned int nvml_read(const struct nvml *nvml, size_t gpu, struct nvml_state *state)
 {
 	void *device = nvml->gpu[gpu].device;
 	struct utilization utilization;
-	unsigned long long reasons = 0;
-	unsigned int replays = 0;
+	unsigned long long reasons;
+	unsigned int replays, told = 0;
 
 	*state = (struct nvml_state){ .busy_percent = 0 };
-	if (nvml->utilization(device, &utilization))
-		return false;
-	state->busy_percent = utilization.gpu;
-	if (nvml->reasons && !nvml->reasons(device, &reasons))
+	if (!nvml->utilization(device, &utilization)) {
+		state->busy_percent = utilization.gpu;
+		told |= NVML_BUSY;
+	}
+	if (nvml->reasons && !nvml->reasons(device, &reasons)) {
 		state->throttled = reasons & REASONS;
-	state->clock_lost_per_mille = clock_lost(nvml, device);
-	if (nvml->replays && !nvml->replays(device, &replays))
+		told |= NVML_THROTTLED;
+	}
+	if (read_clock(nvml, device, state))
+		told |= NVML_CLOCK;
+	if (nvml->replays && !nvml->replays(device, &replays)) {
 		state->pcie_replays = replays;
-	return true;
+		told |= NVML_REPLAYS;
+	}
+	return told;
 }

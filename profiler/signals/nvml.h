@@ -14,6 +14,14 @@
 
 struct nvml;
 
+/* What a GPU may tell, as bits. */
+enum nvml_value {
+	NVML_BUSY = 1,
+	NVML_THROTTLED = 2,
+	NVML_CLOCK = 4,
+	NVML_REPLAYS = 8,
+};
+
 struct nvml_state {
 	unsigned int busy_percent;
 	bool throttled; /* for heat or power */
@@ -28,7 +36,7 @@ void nvml_close(struct nvml *nvml);
 size_t nvml_count(const struct nvml *nvml);
 /* "gpu0 NVIDIA H100 80GB HBM3" */
 const char *nvml_name(const struct nvml *nvml, size_t gpu);
-/* What cannot be had is 0. False: the GPU says nothing. */
-bool nvml_read(const struct nvml *nvml, size_t gpu, struct nvml_state *state);
+/* Returns what was told, of enum nvml_value; all else is 0, as what is busy in MIG mode. */
+unsigned int nvml_read(const struct nvml *nvml, size_t gpu, struct nvml_state *state);
 
 #endif
