@@ -18,13 +18,14 @@
 #include "profiler/format/stamp.h"
 #include "profiler/process/process_life.h"
 #include "profiler/tracer/tracer.h"
+#include "symbolizer/base/clock.h"
 #include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
 
-#define WINDOWS_AFTER_EXIT 2
-#define GENERATIONS        4
-#define TICK_NS            100000000
-#define ASKS_A_TICK        32 /* each costs some 100 us: 3 % of a CPU at the worst */
+#define KEPT_NS     30000000000ULL /* after its exit: its last stacks come within a second or so */
+#define GENERATIONS 4
+#define TICK_NS     100000000
+#define ASKS_A_TICK 32 /* each costs some 100 us: 3 % of a CPU at the worst */
 
 _Static_assert(ABI_PYTHON_FRAME_BYTES <= UINT16_MAX && ABI_PYTHON_CODE_BYTES <= UINT16_MAX,
                "offsets are u16");
@@ -33,11 +34,12 @@ struct entry {
 	uint32_t pid;
 	uint64_t start_ticks; /* 0: it was gone when it was added */
 	struct sym_python_layout layout;
-	struct sym_python *python;  /* NULL until a frame needs a name */
-	bool absent;                /* it is not Python's */
-	uint32_t parent;            /* that forked it, with all its code objects; 0: none */
-	unsigned int windows_ended; /* since its exit; 0: it lives */
-	struct entry *prev, *next;  /* of those that have ended */
+	struct sym_python *python; /* NULL until a frame needs a name */
+	bool absent;               /* it is not Python's, or of a version that is not known */
+	bool unknown, counted;     /* the latter; and that was counted */
+	uint32_t parent;           /* that forked it, with all its code objects; 0: none */
+	uint64_t ended_ns;         /* CLOCK_MONOTONIC; 0: it lives */
+	struct entry *prev, *next; /* of those that have ended, in that order */
 	UT_hash_handle hh;
 };
 
@@ -82,7 +84,7 @@ static void drop(struct python_processes *p, struct entry *entry)
 {
 	if (p->swept == entry)
 		p->swept = entry->hh.next;
-	if (entry->windows_ended)
+	if (entry->ended_ns)
 		DL_DELETE(p->ended, entry);
 	HASH_DEL(p->by_pid, entry);
 	sym_python_close(entry->python);
@@ -213,19 +215,30 @@ static struct entry *add(struct python_processes *p, uint32_t pid, const struct 
 	return NULL;
 }
 
+static void count_unknown(struct python_processes *p, struct entry *entry)
+{
+	if (!entry)
+		return;
+	p->unknown += !entry->counted;
+	entry->unknown = entry->counted = true;
+}
+
+/* `may_come`: what is not there yet. Of a version that is not known no other comes, unless another interpreter is mapped. */
 static void look(struct python_processes *p, uint32_t pid, bool may_come)
 {
 	struct sym_python_layout layout;
 	struct entry *entry = find(p, pid);
 	int err = sym_python_find((pid_t)pid, NULL, &layout);
 
-	if (err == -ENOTSUP)
-		p->unknown++;
-	if (err && (may_come || entry || (err != -ENOENT && err != -ENOTSUP)))
+	if (err && err != -ENOTSUP && (may_come || entry || err != -ENOENT))
 		return;
-	if (entry)
-		drop(p, entry);
-	add(p, pid, err ? NULL : &layout);
+	if (!err || !entry || !entry->absent) {
+		if (entry)
+			drop(p, entry);
+		entry = add(p, pid, err ? NULL : &layout);
+	}
+	if (err == -ENOTSUP)
+		count_unknown(p, entry);
 }
 
 static int read_memory(void *context, uint64_t address, void *buffer, size_t len)
@@ -243,7 +256,7 @@ static int read_memory(void *context, uint64_t address, void *buffer, size_t len
 /* Returns NULL for a process that is gone, as nothing can be read any more. */
 static struct sym_python *opened(struct entry *entry)
 {
-	if (entry && !entry->python && !entry->windows_ended &&
+	if (entry && !entry->python && !entry->ended_ns &&
 	    sym_python_open(&entry->layout, read_memory, entry, &entry->python))
 		entry->python = NULL;
 	return entry ? entry->python : NULL;
@@ -253,12 +266,16 @@ static bool is_known(const struct python_processes *p, uint32_t pid)
 {
 	const struct entry *entry = find_python(p, pid);
 
-	return entry && !entry->windows_ended;
+	return entry && !entry->ended_ns;
 }
 
 void python_processes_look(struct python_processes *p, uint32_t pid)
 {
-	if (p && !is_known(p, pid))
+	struct entry *entry = find(p, pid);
+
+	if (entry && entry->unknown)
+		count_unknown(p, entry);
+	else if (p && !is_known(p, pid))
 		look(p, pid, true);
 }
 
@@ -266,7 +283,8 @@ bool python_processes_mapped(struct python_processes *p, uint32_t pid, const cha
 {
 	if (!p || !sym_python_may_be(path))
 		return false;
-	python_processes_look(p, pid);
+	if (!is_known(p, pid))
+		look(p, pid, true);
 	return true;
 }
 
@@ -299,13 +317,15 @@ void python_processes_asked(struct python_processes *p, const struct abi_python_
 	struct sym_python_step step;
 	struct sym_python *python;
 	struct sym_frame frame;
+	struct entry *entry;
 	uint32_t i;
 
 	if (!p)
 		return;
 	if (!is_known(p, ask->tgid) && ask->n)
 		python_processes_forked(p, ask->tgid, ask->parent); /* the record of it is on its way */
-	if (!is_known(p, ask->tgid))
+	entry = find(p, ask->tgid);
+	if (!is_known(p, ask->tgid) && !(entry && entry->unknown))
 		look(p, ask->tgid, program_may_be(ask->tgid));
 	python = opened(find_python(p, ask->tgid));
 	for (i = 0; python && i < ask->n; i++) {
@@ -320,20 +340,25 @@ void python_processes_tick(struct python_processes *p, uint64_t now_ns)
 		return;
 	p->tick_ns = now_ns;
 	tracer_allow_python(p->tracer, ASKS_A_TICK);
+	while (p->ended && p->ended->ended_ns + KEPT_NS <= now_ns)
+		drop(p, p->ended);
 }
 
 void python_processes_forked(struct python_processes *p, uint32_t child, uint32_t parent)
 {
 	struct entry *from = find(p, parent), *old = find(p, child);
 
-	if (old && old->parent == parent && !old->windows_ended)
+	if (old && old->parent == parent && !old->ended_ns)
 		return; /* it has been looked at already */
 	if (old)
 		drop(p, old);
-	if (from && !from->windows_ended) {
+	if (from && !from->ended_ns) {
 		old = add(p, child, from->absent ? NULL : &from->layout);
-		if (old)
-			old->parent = parent;
+		if (!old)
+			return;
+		old->parent = parent;
+		/* It is counted when it is looked at: most children execute another program. */
+		old->unknown = from->unknown;
 	}
 }
 
@@ -351,12 +376,12 @@ void python_processes_exited(struct python_processes *p, uint32_t pid)
 {
 	struct entry *entry = find(p, pid);
 
-	if (!entry || entry->windows_ended)
+	if (!entry || entry->ended_ns)
 		return;
 	tracer_forget_python(p->tracer, pid);
 	if (entry->python)
 		sym_python_detach(entry->python);
-	entry->windows_ended = 1;
+	entry->ended_ns = monotonic_ns();
 	DL_APPEND(p->ended, entry);
 	if (entry->absent)
 		drop(p, entry);
@@ -369,7 +394,7 @@ size_t python_processes_sweep(struct python_processes *p, size_t n, uint32_t *en
 
 	for (; entry && n; n--, entry = p->swept) {
 		enum process_life life =
-		        entry->windows_ended ? PROCESS_RUNS : process_life(entry->pid, entry->start_ticks, 0);
+		        entry->ended_ns ? PROCESS_RUNS : process_life(entry->pid, entry->start_ticks, 0);
 
 		p->swept = entry->hh.next;
 		if (life == PROCESS_GONE)
@@ -378,17 +403,6 @@ size_t python_processes_sweep(struct python_processes *p, size_t n, uint32_t *en
 			python_processes_executed(p, entry->pid);
 	}
 	return found;
-}
-
-void python_processes_age(struct python_processes *p)
-{
-	struct entry *entry = p ? p->ended : NULL, *next;
-
-	for (; entry; entry = next) {
-		next = entry->next;
-		if (entry->windows_ended++ >= WINDOWS_AFTER_EXIT)
-			drop(p, entry);
-	}
 }
 
 enum sym_python_native python_processes_native_kind(const struct python_processes *p, uint32_t pid,

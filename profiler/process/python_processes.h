@@ -8,10 +8,9 @@
  *	python_processes_asked(p, ask);			a thread waits whose code was not met before
  *	python_processes_forked(), _executed(), _exited()
  *	python_processes_frame(p, pid, &frame, &named);	as soon as a stack arrives: code objects may go
- *	python_processes_age(p);			at the end of a window
  *	python_processes_free(p);
  *
- * What was read of a process stays until the second window after its exit, or until another one needs its room: the one that ended
+ * What was read of a process stays for 30 s after its exit, or until another one needs its room: the one that ended
  * first goes. If another process has the pid by then, the fingerprint of its frames does not match. Every call takes NULL for `p`:
  * Python is switched off.
  *
@@ -40,23 +39,22 @@ struct tracer;
 struct python_processes *python_processes_new(struct tracer *tracer);
 void python_processes_free(struct python_processes *p);
 
-/* Finds out whether the process is CPython, and where its frames are. Does nothing if that is known. */
+/* Finds out whether the process is CPython, and where its frames are. Does nothing if that is known, or its version is not. */
 void python_processes_look(struct python_processes *p, uint32_t pid);
 /* As python_processes_look(), if a file of that name may be Python's. Returns whether it may. */
 bool python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path);
 
 /*
  * Reads the code objects that a thread waits in just now. If the question has none: as python_processes_look(), and
- * it is remembered if the process is not CPython.
+ * it is remembered if the process is not CPython, as one of an unknown version always is.
  */
 void python_processes_asked(struct python_processes *p, const struct abi_python_ask *ask);
-/* Call it ten times a second or more often, with CLOCK_MONOTONIC. Bounds how often the BPF programs ask. */
+/* Call it ten times a second or more often, with CLOCK_MONOTONIC. Bounds how often the BPF programs ask, and forgets those that ended long ago. */
 void python_processes_tick(struct python_processes *p, uint64_t now_ns);
 
 void python_processes_forked(struct python_processes *p, uint32_t child, uint32_t parent);
 void python_processes_executed(struct python_processes *p, uint32_t pid);
 void python_processes_exited(struct python_processes *p, uint32_t pid);
-void python_processes_age(struct python_processes *p);
 /* Looks at the next `n` processes in turn: writes the pids of those that have ended to `ended`, and returns how many; forgets
  * those whose pid is another's by now. */
 size_t python_processes_sweep(struct python_processes *p, size_t n, uint32_t *ended);

@@ -217,7 +217,6 @@ struct profile *session_end_window(struct session *session)
 	tag_watch_each_base_tag(session->watch, on_base_tag, session);
 	tag_names_end_window(session->tags, session->tracer);
 	process_table_age(session->processes);
-	python_processes_age(session->pythons);
 	symbol_cache_keep(session->symbolizer, session->debuginfod);
 	rest(session);
 	if (!profile)

@@ -8,8 +8,10 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +19,9 @@
 #include "profiler/process/python_processes.h"
 #include "profiler/format/stamp.h"
 #include "profiler/tracer/tracer_state.h"
+#include "symbolizer/base/clock.h"
 #include "symbolizer/base/process_stat.h"
+#include "tests/unit/compile_program.h"
 
 /* What the BPF side was told. */
 static struct {
@@ -146,6 +150,7 @@ static pid_t start_idle(void)
 	pid_t pid = fork();
 
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pause();
 		_exit(0);
 	}
@@ -213,11 +218,93 @@ static void test_python_processes__exec_and_exit_end_it(void **state)
 	python_processes_exited(pythons, (uint32_t)python);
 	python_processes_executed(pythons, 4000000); /* not known */
 	assert_int_equal(told.forgets, 2);
-	/* Its code is known for two windows more; then the pid is forgotten, and forgotten but once. */
-	python_processes_age(pythons);
-	python_processes_age(pythons);
+}
+
+#define SECOND_NS 1000000000ULL
+
+/* Whether the process is known, running or not: without it an evaluator is known by its name alone. */
+static bool is_kept(uint32_t pid, const struct sym_python_layout *layout)
+{
+	return python_processes_native_kind(pythons, pid, layout->evaluator[0].start, "f") !=
+	       SYM_PYTHON_NOT_EVALUATOR;
+}
+
+/* Its code is known for half a minute more, however long the window; then the pid is forgotten, and forgotten but once. */
+static void test_python_processes__what_has_ended_goes(void **state)
+{
+	struct sym_python_layout layout;
+	uint64_t now;
+
+	(void)state;
+	assert_int_equal(sym_python_find(python, NULL, &layout), 0);
+	python_processes_look(pythons, (uint32_t)python);
+	python_processes_exited(pythons, (uint32_t)python);
+	now = monotonic_ns();
+	assert_int_equal(told.forgets, 1);
+	python_processes_tick(pythons, now + 25 * SECOND_NS);
+	assert_true(is_kept((uint32_t)python, &layout));
+	python_processes_tick(pythons, now + 30 * SECOND_NS);
+	assert_false(is_kept((uint32_t)python, &layout));
 	python_processes_executed(pythons, (uint32_t)python);
-	assert_int_equal(told.forgets, 2);
+	assert_int_equal(told.forgets, 1);
+}
+
+/* A program that has a Python of a later version in it, waiting. */
+static pid_t start_unknown(void)
+{
+	const char source[] =
+	        "#include <stdio.h>\n#include <unistd.h>\nconst unsigned long Py_Version = 0x030f00f0;"
+	        "unsigned long _PyRuntime[200] = { 0x7970677562656478, 0x030f00f0 };"
+	        "int main(void) { puts(\"1\"); fflush(stdout); pause(); }";
+	char path[128], byte;
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(program_dir_make_with(NULL, "p.c", source), 0);
+	assert_true(compile_into("-rdynamic -o %s/python3.15 %s/p.c", program_dir, program_dir));
+	snprintf(path, sizeof(path), "%s/python3.15", program_dir);
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(ends[1], 1);
+		execl(path, path, NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	return pid;
+}
+
+/* It does not become another: the BPF side is told at once, and asks no more. Another interpreter may be mapped later. A child of it counts if
+ * a stack of its own shows that it runs it, too. */
+static void test_python_processes__an_unknown_version_is_looked_at_once(void **state)
+{
+	pid_t unknown = start_unknown(), child = start_idle();
+	struct abi_python_ask ask = { .tgid = (uint32_t)unknown };
+
+	(void)state;
+	python_processes_look(pythons, (uint32_t)unknown);
+	assert_int_equal(told.sets, 1);
+	assert_true(told.layout.interpreters == 0);
+	for (int i = 0; i < 3; i++) {
+		python_processes_asked(pythons, &ask);
+		python_processes_look(pythons, (uint32_t)unknown);
+		assert_true(python_processes_mapped(pythons, (uint32_t)unknown, "/usr/lib/libpython3.15.so"));
+	}
+	assert_int_equal(told.sets, 1);
+	assert_int_equal(counter("python_versions_unknown"), 1);
+	python_processes_forked(pythons, (uint32_t)child, (uint32_t)unknown);
+	assert_int_equal(told.sets, 2);
+	assert_int_equal(counter("python_versions_unknown"), 0);
+	for (int i = 0; i < 2; i++)
+		python_processes_look(pythons, (uint32_t)child);
+	assert_int_equal(told.sets, 2);
+	assert_int_equal(counter("python_versions_unknown"), 1);
+	end_idle(child);
+	end_idle(unknown);
+	program_dir_remove(NULL);
 }
 
 /* Nobody told of its end, nor of that of one that was gone before it could be told of. */
@@ -324,7 +411,6 @@ static void test_python_processes__null_is_nobody(void **state)
 	python_processes_forked(NULL, 2, 1);
 	python_processes_executed(NULL, 1);
 	python_processes_exited(NULL, 1);
-	python_processes_age(NULL);
 	assert_true(python_processes_frame(NULL, 1, &frame, &out));
 	assert_int_equal(python_processes_native_kind(NULL, 1, 0, "_PyEval_EvalFrameDefault"),
 	                 SYM_PYTHON_NOT_EVALUATOR);
@@ -342,6 +428,8 @@ int main(void)
 		CASE(a_child_has_its_parents),
 		CASE(pids_are_used_again),
 		CASE(exec_and_exit_end_it),
+		CASE(what_has_ended_goes),
+		CASE(an_unknown_version_is_looked_at_once),
 		CASE(sweep),
 		CASE(what_is_gone_is_named_so),
 		CASE(asks_are_allowed_by_the_clock),
