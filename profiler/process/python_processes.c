@@ -279,13 +279,10 @@ void python_processes_look(struct python_processes *p, uint32_t pid)
 		look(p, pid, true);
 }
 
-bool python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path)
+void python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path)
 {
-	if (!p || !sym_python_may_be(path))
-		return false;
-	if (!is_known(p, pid))
+	if (p && sym_python_may_be(path) && !is_known(p, pid))
 		look(p, pid, true);
-	return true;
 }
 
 /* Whether its program may be Python by its name, so that it has mapped an interpreter or will. */

@@ -41,8 +41,8 @@ void python_processes_free(struct python_processes *p);
 
 /* Finds out whether the process is CPython, and where its frames are. Does nothing if that is known, or its version is not. */
 void python_processes_look(struct python_processes *p, uint32_t pid);
-/* As python_processes_look(), if a file of that name may be Python's. Returns whether it may. */
-bool python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path);
+/* As python_processes_look(), if a file of that name may be Python's; one of an unknown version is looked at again. */
+void python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path);
 
 /*
  * Reads the code objects that a thread waits in just now. If the question has none: as python_processes_look(), and

@@ -58,20 +58,19 @@ static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mappin
 	struct tag_watch *watch = ctx;
 	const struct context_files_wanted wanted = { .file = on_mapped_file, .ctx = watch };
 	int interest;
-	bool python;
 
 	watch->mapped_ns = at_ns;
 	interest = context_locator_interest(watch->locator, (pid_t)pid, mapping->start, mapping->end,
 	                                    mapping->path, &wanted);
-	python = tag_watch_may_follow(watch, pid) &&
-	         python_processes_mapped(watch->pythons, pid, mapping->path);
-
+	if (tag_watch_may_follow(watch, pid))
+		python_processes_mapped(watch->pythons, pid, mapping->path);
 	if (interest == 1 || interest == -EAGAIN)
 		tag_watch_ask(watch, pid, monotonic_ns(), false, at_ns);
 	else if (interest < 0)
 		interest = look_at_file(watch, pid, mapping);
 	watch->mapped_ns = 0;
-	return interest != 0 || python;
+	/* Of the file, whoever maps it now. */
+	return interest != 0 || (watch->pythons && sym_python_may_be(mapping->path));
 }
 
 /* May come later than what made us look at the new program already (tag_watch_met): what that look found stands. */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -29,6 +30,7 @@
 #include "profiler/process/exit_sweep.h"
 #include "profiler/process/followed.h"
 #include "profiler/tags/probed_files.h"
+#include "profiler/process/python_processes.h"
 #include "profiler/tags/tag_watch.h"
 #include "stalltag/stalltag.h"
 #include "tests/unit/fake_tracer.h"
@@ -485,10 +487,10 @@ static pid_t start_tagged(void)
 	return pid;
 }
 
-/* A copy of this program, which has the probe of `stallprof tag`, too. */
-static void copy_program(char *path, struct stat *st)
+/* Closes `to`; *st is that file's. */
+static void copy_file(const char *path, int to, struct stat *st)
 {
-	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = mkstemp(path);
+	int from = open(path, O_RDONLY | O_CLOEXEC);
 
 	assert_int_equal(fstat(from, st), 0);
 	assert_int_equal(sendfile(to, from, NULL, (size_t)st->st_size), st->st_size);
@@ -523,7 +525,7 @@ static void test_tag_watch__tagged_by_another_copy(void **state)
 	struct stat st;
 
 	(void)state;
-	copy_program(path, &st);
+	copy_file("/proc/self/exe", mkstemp(path), &st); /* it has the probe of `stallprof tag`, too */
 	mapping.inode = st.st_ino;
 	mapped_ns = monotonic_ns();
 	assert_true(feed.file(feed.ctx, pids[0], &mapping, mapped_ns - LATE_NS));
@@ -547,6 +549,34 @@ static void test_tag_watch__tagged_by_another_copy(void **state)
 	unlink(path);
 }
 
+/* Of the file, not of who maps it: another user's Python does not make the feed ignore what the command's own workers map later. */
+static void test_tag_watch__a_strangers_python(void **state)
+{
+	char folder[] = "/tmp/test_tag_watch.XXXXXX", python[64], other[64];
+	struct python_processes *pythons = python_processes_new(&fake.tracer);
+	struct exec_mapping mapping = { .start = 0x1000, .end = 0x2000 };
+	const char *const paths[] = { python, other };
+	struct stat st;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(python, sizeof(python), "%s/python3", folder);
+	snprintf(other, sizeof(other), "%s/perl", folder);
+	for (int i = 0; i < 2; i++) {
+		copy_file("/bin/sleep", open(paths[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0700), &st);
+		mapping.path = paths[i];
+		mapping.inode = st.st_ino;
+		tag_watch_scan(watch, true);
+		tag_watch_tell(watch, NULL, pythons, NULL);
+		assert_int_equal(feed.file(feed.ctx, parent, &mapping, monotonic_ns()), !i);
+		tag_watch_tell(watch, NULL, NULL, NULL);
+		assert_false(feed.file(feed.ctx, parent, &mapping, monotonic_ns()));
+		unlink(paths[i]);
+	}
+	python_processes_free(pythons);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -567,6 +597,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tag_watch__late, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__late_and_started_under_a_tag, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__tagged_by_another_copy, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__a_strangers_python, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("tag_watch", tests, NULL, NULL);
