@@ -148,7 +148,8 @@ bool sym_python_may_be(const char *path);
 /*
  * Looks for a Python in the process's executable mappings: in files that sym_python_may_be() and in its
  * program. Reads files and PROC/PID/maps only, so it can be called before the interpreter has started. Costs
- * about half a millisecond a Python, 10 to 25 ms one with tail calls, all of whose code is read. `proc` NULL:
+ * about half a millisecond a Python, 10 to 25 ms one with tail calls, all of whose code is read; what the last 16 files
+ * said is remembered as long as they do not change. Thread-safe. `proc` NULL:
  * /proc. -ENOENT: no Python; -ENOTSUP: an unknown version, or a file of another machine; -ESRCH, -EACCES,
  * -ENOMEM.
  */

@@ -2,11 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbolizer/base/file_gate.h"
 #include "symbolizer/base/maps.h"
 #include "symbolizer/python/python_file.h"
 #include "symbolizer/base/regular_file.h"
@@ -14,6 +16,24 @@
 /* A process can map any number of files called python, of any size: what they cost is bounded. */
 #define MAX_SECTION_BYTES ((size_t)16 << 20)
 #define MAX_FILES         8
+
+#define FILES_KNOWN 16
+
+/* What a look into a file said, for the processes that map it later. */
+struct known_file {
+	dev_t dev;
+	ino_t inode;
+	off_t size;
+	struct timespec changed;
+	uint64_t offset, linked;         /* where the mapping begins, in the file and as ELF address */
+	int err;                         /* 0, -ENOENT or -ENOTSUP, which stay */
+	struct sym_python_layout layout; /* with ELF addresses */
+	uint64_t used;                   /* which use the last one was; 0: it is no file */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct known_file known[FILES_KNOWN];
+static uint64_t uses;
 
 struct search {
 	const char *proc;
@@ -39,38 +59,34 @@ static bool is_program(const struct search *search, const struct maps_entry *ent
 }
 
 /* The file itself first, which needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE; else as the process sees it. */
-static int open_mapping(const struct search *search, const struct maps_entry *entry)
+static int open_mapping(const struct search *search, const struct maps_entry *entry, struct stat *st)
 {
 	char path[PATH_MAX];
-	struct stat st;
 	int fd, n;
 
 	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", search->proc, (int)search->pid,
 	         (unsigned long long)entry->start, (unsigned long long)entry->end);
-	fd = regular_file_open(path, 0);
+	fd = regular_file_open_stat("", path, 0, st);
 	if (fd >= 0 || fd == -EAGAIN)
 		return fd;
 	n = snprintf(path, sizeof(path), "%s/%d/root%s", search->proc, (int)search->pid, entry->path);
 	if (n < 0 || (size_t)n >= sizeof(path) || path_has_dotdot(entry->path))
 		return -ENAMETOOLONG;
-	fd = regular_file_open(path, 0);
-	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != entry->inode)) {
+	fd = regular_file_open_stat("", path, 0, st);
+	if (fd >= 0 && st->st_ino != entry->inode) {
 		close(fd);
 		return -ENOENT;
 	}
 	return fd;
 }
 
-/* From ELF addresses to those at which this mapping has them. */
-static int relocate(const struct elf_file *f, const struct maps_entry *entry,
-                    struct sym_python_layout *layout)
+/* From ELF addresses to those at which a mapping has them that begins there. */
+static void relocate(const struct known_file *file, uint64_t start, struct sym_python_layout *layout)
 {
-	uint64_t linked, bias;
+	uint64_t bias = start - file->linked;
 	size_t i;
 
-	if (!elf_file_address(f, entry->offset, &linked))
-		return -EBADMSG;
-	bias = entry->start - linked;
+	*layout = file->layout;
 	layout->runtime += bias;
 	if (layout->code_type)
 		layout->code_type += bias;
@@ -82,27 +98,81 @@ static int relocate(const struct elf_file *f, const struct maps_entry *entry,
 	}
 	for (i = 0; i < SYM_PYTHON_EVALUATOR_CALLS && layout->evaluator_calls[i]; i++)
 		layout->evaluator_calls[i] += bias;
-	return 0;
+}
+
+/* Whether the file has been looked into since it was changed; if so, *file is what that said. */
+static bool recall(struct known_file *file)
+{
+	bool found = false;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < FILES_KNOWN && !found; i++) {
+		struct known_file *k = &known[i];
+
+		found = k->used && k->dev == file->dev && k->inode == file->inode && k->size == file->size &&
+		        k->changed.tv_sec == file->changed.tv_sec &&
+		        k->changed.tv_nsec == file->changed.tv_nsec && k->offset == file->offset;
+		if (!found)
+			continue;
+		k->used = ++uses;
+		*file = *k;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* In place of the one that was not used for longest. */
+static void remember(struct known_file *file)
+{
+	struct known_file *oldest = known;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 1; i < FILES_KNOWN; i++)
+		if (known[i].used < oldest->used)
+			oldest = &known[i];
+	file->used = ++uses;
+	*oldest = *file;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Takes `fd`. */
+static void read_layout(int fd, const struct stat *st, struct known_file *file)
+{
+	struct elf_file *f;
+
+	file->err = elf_file_open_known(fd, st, MAX_SECTION_BYTES, &f);
+	if (file->err)
+		return;
+	file->err = python_file_layout(f, &file->layout);
+	if (!file->err && !elf_file_address(f, file->offset, &file->linked))
+		file->err = -EBADMSG;
+	elf_file_close(f);
+	if (!file->err || file->err == -ENOENT || file->err == -ENOTSUP)
+		remember(file);
 }
 
 static int look_into(const struct search *search, const struct maps_entry *entry)
 {
-	struct sym_python_layout layout;
-	struct elf_file *f;
-	int fd = open_mapping(search, entry), err;
+	struct known_file file;
+	struct stat st;
+	int fd = open_mapping(search, entry, &st);
 
 	if (fd < 0)
 		return fd;
-	err = elf_file_open(fd, false, MAX_SECTION_BYTES, &f);
-	if (err)
-		return err;
-	err = python_file_layout(f, &layout);
-	if (!err)
-		err = relocate(f, entry, &layout);
-	if (!err)
-		*search->out = layout;
-	elf_file_close(f);
-	return err;
+	file = (struct known_file){ .dev = st.st_dev,
+		                    .inode = st.st_ino,
+		                    .size = st.st_size,
+		                    .changed = st.st_mtim,
+		                    .offset = entry->offset };
+	if (recall(&file))
+		file_gate_close(fd);
+	else
+		read_layout(fd, &st, &file);
+	if (!file.err)
+		relocate(&file, entry->start, search->out);
+	return file.err;
 }
 
 /* Ends the reading of maps with 1 once a Python has been found. */

@@ -7,9 +7,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "symbolizer/python/python.h"
@@ -303,6 +305,85 @@ static void test_python_find__tail_calls_of_a_program_at_a_fixed_address(void **
 	assert_true(is_call(&layout, at[2]));
 }
 
+/* --- files that are known ------------------------------------------------------------------------ */
+
+/* What its next process is found to be: 0 or -errno. That has the program in another place. */
+static int find_in_next(const char *program, struct sym_python_layout *layout)
+{
+	unsigned long long runtime;
+	FILE *process = popen(program, "re");
+	int pid, err;
+
+	assert_int_equal(fscanf(process, "%d %llx", &pid, &runtime), 2);
+	err = sym_python_find(pid, NULL, layout);
+	kill(pid, SIGKILL);
+	pclose(process);
+	if (!err)
+		assert_int_equal(layout->runtime, runtime);
+	return err;
+}
+
+static void make_program(const char *path, uint64_t version)
+{
+	char source[128];
+	FILE *file;
+
+	snprintf(source, sizeof(source), "%s/p.c", program_dir);
+	file = fopen(source, "we");
+	fprintf(file,
+	        "#include <stdio.h>\n#include <unistd.h>\n"
+	        "char _PyRuntime[9]; const unsigned long Py_Version = %llu;"
+	        "int main(void) { printf(\"%%d %%p\\n\", getpid(), _PyRuntime); fflush(stdout); pause(); }",
+	        (unsigned long long)version);
+	fclose(file);
+	assert_true(compile_into("-fPIE -pie -rdynamic -o %s %s", path, source));
+}
+
+/* Writes the version over the one that the file has, `age` seconds ago by its time. */
+static void set_version(const char *path, uint64_t from, uint64_t to, time_t age)
+{
+	static uint64_t words[1 << 16];
+	const struct timespec times[2] = { { 1700000000 - age, 0 }, { 1700000000 - age, 0 } };
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	size_t n = (size_t)read(fd, words, sizeof(words)) / sizeof(words[0]), at;
+
+	for (at = 0; at < n && words[at] != from; at++)
+		;
+	assert_true(at < n);
+	assert_int_equal(pwrite(fd, &to, sizeof(to), (off_t)(at * sizeof(to))), sizeof(to));
+	assert_int_equal(futimens(fd, times), 0);
+	close(fd);
+}
+
+/* A file that is mapped again is not read again, also one whose version is not known, until it is changed. */
+static void test_python_find__a_file_is_read_once(void **state)
+{
+	static const struct {
+		uint64_t first, then;
+		int err; /* of the first */
+	} cases[] = { { 0x030c01f0, 0x030b01f0, 0 }, { 0x030701f0, 0x030c01f0, -ENOTSUP } };
+	struct sym_python_layout layout;
+	char path[128], command[160];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		time_t age = 10 * (time_t)i;
+
+		snprintf(path, sizeof(path), "%s/python3-%zu", program_dir, i);
+		snprintf(command, sizeof(command), "exec %s", path);
+		make_program(path, cases[i].first);
+		set_version(path, cases[i].first, cases[i].first, age + 9);
+		assert_int_equal(find_in_next(command, &layout), cases[i].err);
+		set_version(path, cases[i].first, cases[i].then, age + 9);
+		assert_int_equal(find_in_next(command, &layout), cases[i].err);
+		if (!cases[i].err)
+			assert_int_equal(layout.version, cases[i].first >> 16);
+		set_version(path, cases[i].then, cases[i].then, age + 8);
+		assert_int_equal(find_in_next(command, &layout), 0);
+		assert_int_equal(layout.version, cases[i].then >> 16);
+	}
+}
+
 /* What is called by a table of anything else is no handler. */
 static void test_python_find__a_table_that_is_not_all_functions(void **state)
 {
@@ -395,6 +476,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_python_find__calls_at_the_edge_of_what_is_read_at_once,
 		                          unload),
 		cmocka_unit_test(test_python_find__tail_calls_of_a_program_at_a_fixed_address),
+		cmocka_unit_test(test_python_find__a_file_is_read_once),
 		cmocka_unit_test_teardown(test_python_find__a_table_that_is_not_all_functions, unload),
 		cmocka_unit_test(test_python_find__offsets_of_3_14),
 		cmocka_unit_test(test_python_find__offsets_that_cannot_be),
