@@ -45,7 +45,7 @@ enum checkpoint_sum {
 	CHECKPOINT_SUM_WAITING, /* it is not taken yet */
 	CHECKPOINT_SUM_CHANGED, /* the file was written to while it was read */
 	CHECKPOINT_SUM_UNREAD,  /* the file was not found, or could not be read */
-	CHECKPOINT_SUM_REFUSED, /* too many files waited */
+	CHECKPOINT_SUM_REFUSED, /* too many files waited, or who reads them had ended */
 	CHECKPOINT_SUMS
 };
 

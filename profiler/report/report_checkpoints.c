@@ -42,7 +42,8 @@ static const char *const sum_words[CHECKPOINT_SUMS] = {
 	[CHECKPOINT_SUM_WAITING] = "; its sha256 was not taken before the recording ended",
 	[CHECKPOINT_SUM_CHANGED] = "; it has no sha256, as it was written to while it was read",
 	[CHECKPOINT_SUM_UNREAD] = "; it has no sha256, as it was not found any more, or could not be read",
-	[CHECKPOINT_SUM_REFUSED] = "; it has no sha256, as too many files waited for theirs",
+	[CHECKPOINT_SUM_REFUSED] = "; it has no sha256, as too many files waited for theirs, or the process "
+	                           "that reads them had ended",
 };
 
 static void write_sum(FILE *out, const struct checkpoint_file *file)

@@ -175,7 +175,8 @@ bool asker_process_take(struct asker_process *asker, struct file_answer *answer)
 {
 	ssize_t size = asker->ended ? -1 : recv(asker->fd, answer, sizeof(*answer), MSG_DONTWAIT);
 
-	if (size == 0)
+	/* ECONNRESET: it left questions unread. */
+	if (!asker->ended && (size == 0 || (size < 0 && errno == ECONNRESET)))
 		take_end(asker);
 	return size >= (ssize_t)offsetof(struct file_answer, context) &&
 	       answer->context_size <= (size_t)size - offsetof(struct file_answer, context);

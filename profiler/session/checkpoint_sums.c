@@ -76,10 +76,16 @@ static void refuse(struct saved_files *files, struct saved_file *file)
 void checkpoint_sums_tick(struct saved_files *files, uint64_t now_ns)
 {
 	struct saved_file *file, *next;
+	bool ended;
 
 	if (!files->asker)
 		return;
+	ended = asker_process_has_ended(files->asker);
 	HASH_ITER (hh, files->files, file, next) {
+		if (ended && file->sum.state == CHECKPOINT_SUM_WAITING) {
+			file->sum.due_ns = 0;
+			refuse(files, file);
+		}
 		if (!file->sum.due_ns || file->sum.due_ns > now_ns)
 			continue;
 		file->sum.due_ns = 0;

@@ -15,7 +15,7 @@ struct file_answer;
 void checkpoint_sums_follow(struct saved_files *files, struct saved_file *file,
                             const struct abi_file_event *event);
 
-/* Has those summed that are due. `now_ns` is CLOCK_MONOTONIC. */
+/* Has those summed that are due. Once the asker has ended all that wait are refused. `now_ns` is CLOCK_MONOTONIC. */
 void checkpoint_sums_tick(struct saved_files *files, uint64_t now_ns);
 
 /* An answer to a FILE_SUM. */

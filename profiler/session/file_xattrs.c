@@ -25,6 +25,7 @@ struct file_xattrs {
 	struct asker_process *asker;
 	uint32_t source;
 	uint64_t unread, refused;
+	uint64_t waiting; /* questions that were not answered yet */
 };
 
 struct file_xattrs *file_xattrs_new(const char *name, uint32_t source, struct tracer *tracer,
@@ -44,9 +45,14 @@ void file_xattrs_free(struct file_xattrs *xattrs)
 	free(xattrs);
 }
 
+static bool nobody_looks(const struct file_xattrs *xattrs)
+{
+	return !xattrs->asker || asker_process_has_ended(xattrs->asker);
+}
+
 void file_xattrs_tick(struct file_xattrs *xattrs)
 {
-	if (xattrs)
+	if (xattrs && !nobody_looks(xattrs))
 		tracer_allow_xattrs(xattrs->tracer, ASKS_A_TICK);
 }
 
@@ -86,6 +92,8 @@ void file_xattrs_asked(struct file_xattrs *xattrs, const struct abi_file_event *
 		xattrs->unread++;
 	else if (err)
 		refuse(xattrs, event->inode);
+	else if (xattrs)
+		xattrs->waiting++;
 }
 
 /* False: it is no answer to a question of ours. */
@@ -105,6 +113,7 @@ bool file_xattrs_answered(struct file_xattrs *xattrs, const struct file_answer *
 
 	if (!xattrs || !read_context(answer, opened))
 		return false;
+	xattrs->waiting -= xattrs->waiting > 0;
 	if (answer->refused)
 		refuse(xattrs, event->inode);
 	else if (answer->result != FILE_SUM_TAKEN)
@@ -120,11 +129,17 @@ bool file_xattrs_answered(struct file_xattrs *xattrs, const struct file_answer *
 
 int file_xattrs_describe(struct file_xattrs *xattrs, struct stamp *stamp)
 {
-	int err = xattrs ? stamp_add_counter(stamp, "file_xattrs_unread", xattrs->unread) : 0;
+	int err;
 
-	if (xattrs && !err)
+	if (!xattrs)
+		return 0;
+	if (nobody_looks(xattrs)) {
+		xattrs->refused += xattrs->waiting;
+		xattrs->waiting = 0;
+	}
+	err = stamp_add_counter(stamp, "file_xattrs_unread", xattrs->unread);
+	if (!err)
 		err = stamp_add_counter(stamp, "file_xattrs_refused", xattrs->refused);
-	if (xattrs)
-		xattrs->unread = xattrs->refused = 0;
+	xattrs->unread = xattrs->refused = 0;
 	return err;
 }

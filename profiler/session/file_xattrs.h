@@ -9,7 +9,8 @@
  *     file_xattrs_describe(xattrs, stamp);
  *     file_xattrs_free(xattrs);
  *
- * The first calls on such a file, before the answer came, are not tagged. Not thread-safe.
+ * The first calls on such a file, before the answer came, are not tagged. When the asker has ended, no more questions are allowed, and those that
+ * it has not answered count as refused. Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_FILE_XATTRS_H
 #define STALLPROF_PROFILER_FILE_XATTRS_H

@@ -56,7 +56,7 @@ struct saved_files {
 	struct renaming renaming[RENAMES_KEPT];
 	size_t next_renaming;
 	uint64_t dropped;      /* files of which something was not told yet when they had to go */
-	uint64_t sums_refused; /* that were not taken, as too many waited */
+	uint64_t sums_refused; /* that were not taken, as too many waited, or the asker had ended */
 };
 
 /* The file that the event is of; NULL: it is not known. The second also makes it the last of the table, and gives it a row again. */

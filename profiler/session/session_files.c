@@ -85,12 +85,24 @@ static void take_answer(struct session *session, const struct file_answer *answe
 		checkpoint_files_add(session->checkpoints, &opened.event);
 }
 
+/* It was killed, as by the OOM killer. What is not looked at from now on is counted. */
+static void tell_end_of_asker(struct session *session)
+{
+	if (session->asker_end_told || !session->asker || !asker_process_has_ended(session->asker))
+		return;
+	session->asker_end_told = true;
+	session->say(
+	        "the process that looks at files for their xattr and sha256 has ended: no more files are "
+	        "looked at until stallprof is started anew (the agent: reloaded)");
+}
+
 void session_files_tick(struct session *session, uint64_t now_ns, bool all)
 {
 	struct file_answer answer;
 
 	while (session->asker && asker_process_take(session->asker, &answer))
 		take_answer(session, &answer);
+	tell_end_of_asker(session);
 	checkpoint_files_tick(session->checkpoints, now_ns);
 	if (all)
 		file_xattrs_tick(session->xattrs);

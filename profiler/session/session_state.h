@@ -36,6 +36,7 @@ struct session {
 	struct checkpoint_files *checkpoints; /* NULL, as the next: no file is tagged */
 	struct file_xattrs *xattrs;           /* NULL: by no xattr */
 	struct asker_process *asker;          /* NULL: no file is looked at */
+	bool asker_end_told;                  /* it has ended, and so is none any more */
 	struct host_signals *signals;         /* NULL: switched off, or no memory */
 	struct window_deps deps;
 	struct window *current, *next;

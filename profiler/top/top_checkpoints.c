@@ -41,7 +41,8 @@ static void write_sum(FILE *out, const struct checkpoint_file *file)
 		[CHECKPOINT_SUM_WAITING] = "; its sha256 was not taken before the end",
 		[CHECKPOINT_SUM_CHANGED] = "; it was written to while its sha256 was taken",
 		[CHECKPOINT_SUM_UNREAD] = "; it could not be read for its sha256",
-		[CHECKPOINT_SUM_REFUSED] = "; too many files waited for their sha256",
+		[CHECKPOINT_SUM_REFUSED] =
+		        "; too many files waited for their sha256, or who reads them had ended",
 	};
 
 	fputs(words[file->sum], out);

@@ -131,12 +131,14 @@ static const struct {
 	  "full" },
 	{ "checkpoint_files_dropped", NUMBER, "%s checkpoint {file has|files have} no row, being too many" },
 	{ "file_xattrs_unasked", NUMBER,
-	  "%s opened {file was|files were} not asked for {its xattr|their xattrs}, being too many at once" },
+	  "%s opened {file was|files were} not asked for {its xattr|their xattrs}, being too many at once, "
+	  "or as the process that looks had ended" },
 	{ "file_xattrs_refused", NUMBER,
 	  "%s opened {file was|files were} not looked at for {its xattr|their xattrs}, as {its|their} file "
-	  "system hangs" },
+	  "system hangs, or the process that looks had ended" },
 	{ "checkpoint_sums_refused", NUMBER,
-	  "%s checkpoint {file was|files were} not read for {its|their} sha256, as too many waited" },
+	  "%s checkpoint {file was|files were} not read for {its|their} sha256, as too many waited, or "
+	  "the process that reads them had ended" },
 	{ "python_stacks_cut", NUMBER, "%s Python {stack was|stacks were} cut at 256 frames" },
 	{ "python_stacks_faulted", NUMBER,
 	  "%s {stack has|stacks have} Python frames that could not be read" },

@@ -263,6 +263,29 @@ static void test_checkpoint_sums__refused(void **state)
 	checkpoint_files_tick(NULL, 1);
 }
 
+/* It was killed while it read a file: neither that one nor what is closed later is waited for. */
+static void test_checkpoint_sums__nobody_reads(void **state)
+{
+	struct fixture *f = *state;
+	struct pollfd fd = { .fd = asker_process_fd(f->deps.asker), .events = POLLIN };
+	struct file_answer answer;
+
+	save(f);
+	kill((pid_t)asker_process_pid(f->deps.asker), SIGSTOP);
+	come_due(f);
+	expect(f, CHECKPOINT_SUM_WAITING, "", "");
+	kill((pid_t)asker_process_pid(f->deps.asker), SIGKILL);
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	assert_false(asker_process_take(f->deps.asker, &answer));
+	checkpoint_files_tick(f->files, f->now_ns);
+	assert_int_equal(checkpoint_files_unsummed(f->files), 0);
+	expect(f, CHECKPOINT_SUM_REFUSED, "", "");
+	save(f);
+	come_due(f);
+	assert_int_equal(checkpoint_files_unsummed(f->files), 0);
+	expect(f, CHECKPOINT_SUM_REFUSED, "", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +293,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_checkpoint_sums__written_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_checkpoint_sums__renamed_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_checkpoint_sums__refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_checkpoint_sums__nobody_reads, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,11 +189,33 @@ static void test_file_xattrs__refused(void **state)
 	assert_int_equal(counter(f, "file_xattrs_refused"), 1);
 }
 
+/* It was killed with a question: that one is counted, and no more are allowed. */
+static void test_file_xattrs__nobody_looks(void **state)
+{
+	struct fixture *f = *state;
+	struct pollfd fd = { .fd = asker_process_fd(f->asker), .events = POLLIN };
+	struct file_answer answer;
+
+	assert_false(is_tagged(f));
+	kill((pid_t)asker_process_pid(f->asker), SIGSTOP);
+	file_xattrs_asked(f->xattrs, &f->asked.event);
+	assert_int_equal(counter(f, "file_xattrs_refused"), 0);
+	kill((pid_t)asker_process_pid(f->asker), SIGKILL);
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	assert_false(asker_process_take(f->asker, &answer));
+	f->fake.xattr_asks = 0;
+	file_xattrs_tick(f->xattrs);
+	assert_int_equal(f->fake.xattr_asks, 0);
+	assert_int_equal(counter(f, "file_xattrs_refused"), 1);
+	assert_int_equal(counter(f, "file_xattrs_refused"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_file_xattrs__asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_xattrs__refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_file_xattrs__nobody_looks, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,13 +6,16 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profiler/session/asker_process.h"
 #include "symbolizer/symbolizer.h"
 #include "tests/unit/fake_session.h"
 
@@ -355,6 +358,35 @@ static void test_session__tells_of_cpus(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+static unsigned int asker_ends;
+
+static void count_ends(const char *line)
+{
+	asker_ends +=
+	        strstr(line, "the process that looks at files for their xattr and sha256 has ended") != NULL;
+}
+
+/* It is said, once. */
+static void test_session__the_end_of_the_process_that_looks_at_files(void **state)
+{
+	struct session *session = fake_session_begin();
+	struct pollfd fd = { .events = POLLIN };
+
+	(void)state;
+	session->say = count_ends;
+	session->asker = asker_process_new();
+	assert_non_null(session->asker);
+	session_files_tick(session, monotonic_ns(), true);
+	assert_int_equal(asker_ends, 0);
+	fd.fd = asker_process_fd(session->asker);
+	assert_int_equal(kill((pid_t)asker_process_pid(session->asker), SIGKILL), 0);
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	for (int i = 0; i < 3; i++)
+		session_files_tick(session, monotonic_ns(), true);
+	assert_int_equal(asker_ends, 1);
+	fake_session_end(session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_session__outlives_a_walk_that_fails),
 		cmocka_unit_test(test_session__closes_files_of_processes_that_have_gone),
 		cmocka_unit_test(test_session__tells_of_cpus),
+		cmocka_unit_test(test_session__the_end_of_the_process_that_looks_at_files),
 	};
 
 	return cmocka_run_group_tests_name("session", tests, NULL, NULL);
