@@ -17,6 +17,7 @@
 #include "bpf/abi.h"
 #include "profiler/format/stamp.h"
 #include "profiler/process/process_life.h"
+#include "profiler/process/python_abi.h"
 #include "profiler/tracer/tracer.h"
 #include "symbolizer/base/clock.h"
 #include "symbolizer/base/process_stat.h"
@@ -26,9 +27,6 @@
 #define GENERATIONS 4
 #define TICK_NS     100000000
 #define ASKS_A_TICK 32 /* each costs some 100 us: 3 % of a CPU at the worst */
-
-_Static_assert(ABI_PYTHON_FRAME_BYTES <= UINT16_MAX && ABI_PYTHON_CODE_BYTES <= UINT16_MAX,
-               "offsets are u16");
 
 struct entry {
 	uint32_t pid;
@@ -102,79 +100,11 @@ void python_processes_free(struct python_processes *p)
 	free(p);
 }
 
-static uint32_t entry_kind(const struct sym_python_layout *layout)
-{
-	if (layout->frame_entry != SYM_PYTHON_ABSENT)
-		return ABI_PYTHON_ENTRY_BYTE;
-	return layout->frame_owner != SYM_PYTHON_ABSENT ? ABI_PYTHON_ENTRY_SHIM : ABI_PYTHON_ENTRY_EACH;
-}
-
-/* Finds the range to read for fields at these offsets: *from and *bytes. The offsets become relative to it. */
-static void narrow(uint32_t *const fields[], size_t n, uint32_t *from, uint32_t *bytes)
-{
-	uint32_t end = 0;
-	size_t i;
-
-	*from = UINT32_MAX;
-	for (i = 0; i < n; i++) {
-		if (*fields[i] < *from)
-			*from = *fields[i];
-		if (*fields[i] + 8 > end)
-			end = *fields[i] + 8;
-	}
-	for (i = 0; i < n; i++)
-		*fields[i] -= *from;
-	*bytes = end - *from;
-}
-
-static void abi_layout(struct abi_python *to, const struct sym_python_layout *from)
-{
-	uint32_t *const frame[] = { &to->frame_previous, &to->frame_code, &to->frame_instr,
-		                    &to->frame_entry };
-	uint32_t *const code[] = { &to->code_name, &to->code_file, &to->code_lines, &to->code_first_line };
-	uint32_t kind = entry_kind(from);
-
-	*to = (struct abi_python){
-		.interpreters = from->runtime + from->interpreters_head,
-		.code_mask = from->executable_mask,
-		.interpreter_next = from->interp_next,
-		.interpreter_threads = from->interp_threads_head,
-		.thread_next = from->tstate_next,
-		.thread_id = from->tstate_thread_id,
-		.thread_frame = from->tstate_frame,
-		.frame_indirect = from->cframe_current_frame != SYM_PYTHON_ABSENT,
-		.cframe_frame = from->cframe_current_frame,
-		.frame_previous = from->frame_previous,
-		.frame_code = from->frame_executable,
-		.frame_instr = from->frame_instr,
-		.frame_entry = from->frame_executable, /* not looked at */
-		.instr_bytes = from->is_lasti ? 4 : 8,
-		.entry_kind = kind,
-		.shim = from->shim_owner,
-		.code_name = from->code_name,
-		.code_file = from->code_filename,
-		.code_lines = from->code_linetable,
-		.code_first_line = from->code_firstlineno,
-	};
-	if (kind != ABI_PYTHON_ENTRY_EACH)
-		to->frame_entry = kind == ABI_PYTHON_ENTRY_BYTE ? from->frame_entry : from->frame_owner;
-	narrow(frame, sizeof(frame) / sizeof(frame[0]), &to->frame_from, &to->frame_bytes);
-	narrow(code, sizeof(code) / sizeof(code[0]), &to->code_from, &to->code_bytes);
-}
-
-/* Whether the BPF side can follow it. */
-static bool fits(const struct abi_python *layout)
-{
-	return layout->frame_bytes <= ABI_PYTHON_FRAME_BYTES && layout->code_bytes <= ABI_PYTHON_CODE_BYTES;
-}
-
 /* It is no error if the process is gone. */
 static int tell(struct python_processes *p, uint32_t pid, struct abi_python *layout)
 {
 	struct process_stat stat;
 
-	if (!fits(layout))
-		return -EOPNOTSUPP;
 	if (process_stat_read("/proc", pid, &stat))
 		return 0;
 	layout->start_ticks = stat.start_ticks;
@@ -196,11 +126,9 @@ static struct entry *add(struct python_processes *p, uint32_t pid, const struct 
 	}
 	entry->pid = pid;
 	entry->absent = !layout;
-	if (layout) {
+	if (layout)
 		entry->layout = *layout;
-		abi_layout(&told, layout);
-	}
-	if (tell(p, pid, &told)) {
+	if ((layout && !python_abi_layout(layout, &told)) || tell(p, pid, &told)) {
 		p->refused++;
 		free(entry);
 		return NULL;
