@@ -1,7 +1,6 @@
 /*
- * Which processes are followed, and under which tag: with processes that are there, and a tracer that needs no kernel. Forks,
- * execs and exits are told by the test, in the feed's place. This program has the tag library in it, and so have its children.
- * Pushes tags.
+ * Which processes are followed, and under which tag: with processes that are there, and a tracer that needs no kernel. Forks, execs and exits
+ * are told by the test, in the feed's place. This program has the tag library in it, and so have its children. Pushes tags.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,8 +28,8 @@
 #include "profiler/process/exec_maps.h"
 #include "profiler/process/exit_sweep.h"
 #include "profiler/process/followed.h"
-#include "profiler/tags/probed_files.h"
 #include "profiler/process/python_processes.h"
+#include "profiler/tags/probed_files.h"
 #include "profiler/tags/tag_watch.h"
 #include "stalltag/stalltag.h"
 #include "tests/unit/fake_tracer.h"
@@ -63,8 +62,6 @@ long syscall(long number, ...)
 }
 
 static uint64_t later_ns; /* than it is */
-
-int clock_gettime(clockid_t clock, struct timespec *now);
 
 /* In place of libc's. */
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -378,8 +375,7 @@ static int refuse_file(struct tracer *tracer, const char *path, const struct tra
 /* Though nothing is mapped any more. */
 static void test_tag_watch__a_refused_file_is_tried_again(void **state)
 {
-	int (*const takes)(struct tracer *, const char *, const struct tracer_probes *, char *, size_t) =
-	        fake.ops.watch_file;
+	__typeof__(fake.ops.watch_file) takes = fake.ops.watch_file;
 	char err[512] = "";
 
 	(void)state;
