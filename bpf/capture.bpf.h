@@ -162,7 +162,7 @@ ALWAYS bool buffer_take(struct thread *t, u32 *index)
 	bool in_scope = t->expect == EXPECT_SCOPE, parked = !t->expect || in_scope;
 
 	if ((parked && !may_park(in_scope)) || bpf_map_pop_elem(&free_buffers, index)) {
-		t->refused_seq = t->wait_seq;
+		t->refused_seq = t->wait_seq + 1;
 		return false;
 	}
 	if (parked && !__sync_lock_test_and_set(&t->buffer_parked, 1))

@@ -224,7 +224,7 @@ struct thread {
 	u16 own_base;  /* the process itself told base_tag (on_tag_process), or one that it comes from did */
 	u8 log_unread; /* its log could not be read when that was looked at last */
 	u8 context_unread;  /* likewise, its context */
-	u32 refused_seq;    /* wait_seq of the last sleep that got no buffer for its stack */
+	u32 refused_seq;    /* wait_seq + 1 of the last sleep that got no buffer for its stack; 0: none */
 	u32 reading;        /* the scratch is in use: who interrupts leaves it alone */
 	u64 log_at;         /* where its log of tag changes lies (log.bpf.h); 0: not known */
 	u64 log_tail;       /* entries of that which were read */

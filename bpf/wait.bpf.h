@@ -346,7 +346,7 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 		n_python = buffer->kept.n_python;
 		buffer->event.flags = buffer->kept.flags;
 	} else {
-		if (part->row.state == ABI_STALL && t->refused_seq == t->wait_seq)
+		if (part->row.state == ABI_STALL && t->refused_seq == t->wait_seq + 1)
 			COUNT(slots_exhausted);
 		else
 			COUNT(stacks_not_copied);

@@ -201,12 +201,17 @@ static bool is_linked(const char *from)
 /* As rename(), but what is there stays: -EEXIST. Where neither a flag nor hard links can say so, it is replaced. */
 static int rename_to_new(const char *from, const char *to)
 {
+	int err;
+
 	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE))
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	if (link(from, to) && !(errno == EEXIST && is_linked(from)))
-		return errno == EEXIST || rename(from, to) < 0 ? -errno : 0;
+	err = link(from, to) ? -errno : 0;
+	if (err == -EEXIST && !is_linked(from))
+		return err;
+	if (err && err != -EEXIST)
+		return rename(from, to) < 0 ? -errno : 0;
 	unlink(from);
 	return 0;
 }
@@ -238,6 +243,12 @@ static int write_beside(const char *path, const struct stat *old, const void *by
 	return ret;
 }
 
+/* Nothing can take its place: something is mounted on it, as on a file that a container was given, or its folder is not ours. */
+static bool keeps_its_place(const char *path, int err)
+{
+	return err == -EBUSY || ((err == -EROFS || err == -EACCES) && !access(path, W_OK));
+}
+
 static int write_bytes(const char *path, const void *bytes, size_t len)
 {
 	char target[PATH_MAX];
@@ -253,8 +264,7 @@ static int write_bytes(const char *path, const void *bytes, size_t len)
 	if (!realpath(path, target))
 		return -errno;
 	ret = write_beside(target, &old, bytes, len, rename_over);
-	/* Something is mounted on it, as on a file that a container was given: nothing can take its place. */
-	return ret == -EBUSY ? write_in_place(target, true, bytes, len) : ret;
+	return keeps_its_place(target, ret) ? write_in_place(target, true, bytes, len) : ret;
 }
 
 int pprof_file_write_bytes(const char *path, const void *bytes, size_t len, char *err, size_t err_len)

@@ -67,17 +67,17 @@ static uint64_t read_limit(const char *root)
 
 size_t loaded_bytes_max(const char *root)
 {
-	uint64_t half = read_number(root, "/proc/meminfo", "MemTotal: %" SCNu64 " kB") * 1024 / 2;
+	uint64_t part = read_number(root, "/proc/meminfo", "MemTotal: %" SCNu64 " kB") * 1024 / 4;
 	uint64_t limit = read_limit(root);
 
-	half = half > LOADED_BYTES_LEAST ? half : LOADED_BYTES_LEAST;
-	return limit / 2 < half ? limit / 2 : half;
+	part = part > LOADED_BYTES_LEAST ? part : LOADED_BYTES_LEAST;
+	return limit / 4 < part ? limit / 4 : part;
 }
 
 const char *loaded_reason(int error)
 {
 	return error == ENOSPC
-	               ? "it would take more memory than profiles may (half of the machine's, or of its "
+	               ? "it would take more memory than profiles may (a quarter of the machine's, or of its "
 	                 "cgroup's): name fewer files"
 	               : strerror(error);
 }

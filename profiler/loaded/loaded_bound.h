@@ -6,7 +6,7 @@
 
 #define LOADED_BYTES_LEAST (4ul << 30)
 
-/* Half of the machine's memory, or LOADED_BYTES_LEAST if that is more; half of a lower limit on our cgroup, or on one above it (v2).
+/* A quarter of the machine's memory, as two sums may be compared, or LOADED_BYTES_LEAST if that is more; a quarter of a lower limit on our cgroup, or on one above it (v2).
  * `root`: "" but in tests, a folder in which /proc and /sys are looked for. */
 size_t loaded_bytes_max(const char *root);
 

@@ -228,14 +228,6 @@ static int prepare_dir(const char *path, char *err, size_t err_len)
 	return -EACCES;
 }
 
-/* What is no regular file, as a pipe or /dev/null (pprof_file.h). */
-static bool is_written_in_place(const char *path)
-{
-	struct stat there;
-
-	return !stat(path, &there) && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
-}
-
 /* Finds out now that it cannot be written, not after an hour of recording. */
 static int check_file(const char *path, char *err, size_t err_len)
 {
@@ -248,7 +240,8 @@ static int check_file(const char *path, char *err, size_t err_len)
 	/* With the slash at its end it is found only if it is a folder. */
 	if (slash)
 		slash[1] = '\0';
-	if (access(is_written_in_place(path) ? path : slash ? target : ".", W_OK) == 0)
+	/* What is there may be written to as it is (pprof_file.h). */
+	if (access(path, W_OK) == 0 || access(slash ? target : ".", W_OK) == 0)
 		return 0;
 	snprintf(err, err_len, "cannot write %s: %s: choose another place with -o", path, strerror(errno));
 	return -EACCES;

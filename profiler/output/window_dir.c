@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -33,6 +35,7 @@ struct window_dir {
 	uint64_t bytes;   /* of all windows when they were listed, and of those that we have written since */
 	uint64_t list_ns; /* CLOCK_MONOTONIC: when they are to be listed again, whatever `bytes` is */
 	bool in_vain;     /* room was made, and there was none; no window has been written since */
+	dev_t above;      /* the device of the folder above it */
 	char path[];
 };
 
@@ -50,6 +53,16 @@ struct window_files {
 	uint64_t bytes;
 };
 
+/* 0: there is none. */
+static dev_t device_above(const char *path)
+{
+	char copy[PATH_MAX];
+	struct stat st;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	return stat(dirname(copy), &st) ? 0 : st.st_dev;
+}
+
 struct window_dir *window_dir_new(const char *path, uint64_t max_bytes)
 {
 	struct window_dir *dir = calloc(1, sizeof(*dir) + strlen(path) + 1);
@@ -57,6 +70,7 @@ struct window_dir *window_dir_new(const char *path, uint64_t max_bytes)
 	if (!dir)
 		return NULL;
 	dir->max_bytes = max_bytes;
+	dir->above = device_above(path);
 	memcpy(dir->path, path, strlen(path) + 1);
 	return dir;
 }
@@ -255,7 +269,8 @@ int window_dir_write(struct window_dir *dir, int64_t time_unix_ns, const void *b
 {
 	int err = write_window(dir, time_unix_ns, bytes, len, out);
 
-	if (err == -ENOENT && !mkdir(dir->path, 0755))
+	/* Not below a mount point whose file system is gone. */
+	if (err == -ENOENT && device_above(dir->path) == dir->above && !mkdir(dir->path, 0755))
 		err = write_window(dir, time_unix_ns, bytes, len, out);
 	out->made_room = 0;
 	if (is_full(err) && !dir->in_vain)

@@ -50,25 +50,7 @@ static bool is_in_memory(const struct maps_entry *entry)
 struct walk {
 	const struct remote_pages *memory;
 	uint64_t at, end; /* what lies before `at` can be read */
-	int pagemap;
 };
-
-/* Moves on over pages that are in memory or in swap, whatever they are of. */
-static void pass_what_is_there(struct walk *walk)
-{
-	uint64_t pages[PAGES_AT_ONCE];
-	ssize_t got;
-
-	do {
-		got = pread(walk->pagemap, pages, sizeof(pages),
-		            (off_t)(walk->at / PAGE_BYTES * sizeof(pages[0])));
-		for (size_t i = 0; got >= (ssize_t)((i + 1) * sizeof(pages[0])); i++) {
-			if (walk->at >= walk->end || !(pages[i] & (PAGE_PRESENT | PAGE_IN_SWAP)))
-				return;
-			walk->at = (walk->at / PAGE_BYTES + 1) * PAGE_BYTES;
-		}
-	} while (got == (ssize_t)sizeof(pages));
-}
 
 static int walk_on(const struct maps_entry *entry, void *context)
 {
@@ -78,12 +60,11 @@ static int walk_on(const struct maps_entry *entry, void *context)
 		return 0;
 	if (entry->start > walk->at)
 		return 1;
-	if (is_in_memory(entry) ||
-	    (walk->memory->reads_file && walk->memory->reads_file(walk->memory->ctx, entry)))
-		walk->at = entry->end;
-	else
-		pass_what_is_there(walk);
-	return walk->at < entry->end || walk->at >= walk->end;
+	if (!is_in_memory(entry) &&
+	    !(walk->memory->reads_file && walk->memory->reads_file(walk->memory->ctx, entry)))
+		return 1;
+	walk->at = entry->end;
+	return walk->at >= walk->end;
 }
 
 static int open_proc(pid_t pid, const char *name)
@@ -92,6 +73,29 @@ static int open_proc(pid_t pid, const char *name)
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+size_t remote_pages_there(pid_t pid, uint64_t at, size_t bytes)
+{
+	uint64_t pages[PAGES_AT_ONCE], end, to = at;
+	ssize_t got = sizeof(pages);
+	int fd;
+
+	if (__builtin_add_overflow(at, (uint64_t)bytes, &end))
+		return 0;
+	fd = open_proc(pid, "pagemap");
+	while (fd >= 0 && to < end && got == (ssize_t)sizeof(pages)) {
+		got = pread(fd, pages, sizeof(pages), (off_t)(to / PAGE_BYTES * sizeof(pages[0])));
+		for (size_t i = 0; to < end && got >= (ssize_t)((i + 1) * sizeof(pages[0])); i++) {
+			if (!(pages[i] & (PAGE_PRESENT | PAGE_IN_SWAP)))
+				got = 0;
+			else
+				to = (to / PAGE_BYTES + 1) * PAGE_BYTES;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return (size_t)((to < end ? to : end) - at);
 }
 
 size_t remote_pages_readable(const struct remote_pages *memory, uint64_t at, size_t bytes)
@@ -103,15 +107,11 @@ size_t remote_pages_readable(const struct remote_pages *memory, uint64_t at, siz
 		return 0;
 	if (!memory->pid)
 		return bytes;
-	walk.pagemap = open_proc(memory->pid, "pagemap");
-	pass_what_is_there(&walk);
-	fd = walk.at < walk.end ? open_proc(memory->pid, "maps") : -1;
-	if (fd >= 0) {
-		maps_read(fd, walk_on, &walk, NULL);
-		close(fd);
-	}
-	if (walk.pagemap >= 0)
-		close(walk.pagemap);
+	fd = open_proc(memory->pid, "maps");
+	if (fd < 0)
+		return 0;
+	maps_read(fd, walk_on, &walk, NULL);
+	close(fd);
 	return (size_t)((walk.at < walk.end ? walk.at : walk.end) - at);
 }
 

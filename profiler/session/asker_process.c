@@ -175,8 +175,10 @@ bool asker_process_take(struct asker_process *asker, struct file_answer *answer)
 {
 	ssize_t size = asker->ended ? -1 : recv(asker->fd, answer, sizeof(*answer), MSG_DONTWAIT);
 
-	/* ECONNRESET: it left questions unread. */
-	if (!asker->ended && (size == 0 || (size < 0 && errno == ECONNRESET)))
+	/* It has ended and left questions unread: that is said once, and what it had answered comes behind. */
+	if (!asker->ended && size < 0 && errno == ECONNRESET)
+		size = recv(asker->fd, answer, sizeof(*answer), MSG_DONTWAIT);
+	if (!asker->ended && size == 0)
 		take_end(asker);
 	return size >= (ssize_t)offsetof(struct file_answer, context) &&
 	       answer->context_size <= (size_t)size - offsetof(struct file_answer, context);

@@ -39,12 +39,11 @@ static int count_sleeps(uint32_t pid, uint32_t tid, uint64_t *sleeps)
 	return err;
 }
 
-ssize_t remote_stack_pages(uint32_t pid, uint64_t at, void *buffer, size_t size)
+static ssize_t read_pages(uint32_t pid, uint64_t at, void *buffer, size_t size)
 {
-	const struct remote_pages memory = { .pid = (pid_t)pid, .fd = -1 };
 	struct iovec local = { .iov_base = buffer, .iov_len = size };
 	struct iovec remote[64];
-	uint64_t end = at + remote_pages_readable(&memory, at, size);
+	uint64_t end = at + size;
 	unsigned int n = 0;
 	ssize_t copied;
 
@@ -63,10 +62,20 @@ ssize_t remote_stack_pages(uint32_t pid, uint64_t at, void *buffer, size_t size)
 	return copied < 0 ? -errno : copied;
 }
 
+ssize_t remote_stack_pages(uint32_t pid, uint64_t at, void *buffer, size_t size)
+{
+	const struct remote_pages memory = { .pid = (pid_t)pid, .fd = -1 };
+	size_t there = remote_pages_there((pid_t)pid, at, size);
+
+	if (there < size)
+		there += remote_pages_readable(&memory, at + there, size - there);
+	return read_pages(pid, at, buffer, there);
+}
+
 ssize_t remote_stack_read(uint32_t pid, uint32_t tid, uint64_t switches, uint64_t sp, void *buffer,
                           size_t size)
 {
-	ssize_t copied = remote_stack_pages(pid, sp, buffer, size);
+	ssize_t copied = read_pages(pid, sp, buffer, remote_pages_there((pid_t)pid, sp, size));
 	uint64_t now = 0;
 	int err;
 

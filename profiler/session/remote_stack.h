@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /*
- * Reads up to `size` bytes from `sp` upwards. `switches` is the thread's count of voluntary switches at the sleep
+ * Reads up to `size` bytes from `sp` upwards, as far as pages are in memory or in swap. `switches` is the thread's count of voluntary switches at the sleep
  * in question. Returns the number of bytes; -EAGAIN if the count differs after the read, as the bytes are then of
  * another moment; or -errno.
  */

@@ -194,18 +194,18 @@ void probed_files_expire(struct probed_files *files, uint64_t now_ns)
 			let_go(files, file);
 }
 
-static uint32_t find_user_of(const struct probed_files *files, const struct probed_file *file)
+static void each_user_of(const struct probed_files *files, const struct probed_file *file,
+                         probed_files_fn tell, void *ctx)
 {
 	struct user *user, *next;
 
 	HASH_ITER (hh, files->by_pid, user, next)
 		for (size_t i = 0; i < user->n; i++)
 			if (user->files[i] == file)
-				return user->pid;
-	return 0;
+				tell(ctx, user->pid);
 }
 
-uint32_t probed_files_due(struct probed_files *files, uint64_t now_ns)
+void probed_files_due(struct probed_files *files, uint64_t now_ns, probed_files_fn tell, void *ctx)
 {
 	struct probed_file *file;
 
@@ -214,9 +214,8 @@ uint32_t probed_files_due(struct probed_files *files, uint64_t now_ns)
 		    now_ns - file->asked_ns <= PROBED_FILES_RETRY_NS)
 			continue;
 		file->asked_ns = now_ns;
-		return find_user_of(files, file);
+		each_user_of(files, file, tell, ctx);
 	}
-	return 0;
 }
 
 /* The tracer has room for so many files: those that linger are detached. */

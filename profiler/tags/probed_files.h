@@ -48,9 +48,10 @@ void probed_files_forked(struct probed_files *files, uint32_t child, uint32_t pa
 /* The process is gone, or runs another program. */
 void probed_files_left(struct probed_files *files, uint32_t pid, uint64_t now_ns);
 
-/* A process that maps a file which is refused and can be tried again by now: whoever looks at it calls probed_files_attach(). 0: there is
- * none, as each file is told once in PROBED_FILES_RETRY_NS. */
-uint32_t probed_files_due(struct probed_files *files, uint64_t now_ns);
+/* Tells of each process that maps a file which is refused and can be tried again by now: whoever looks at it calls probed_files_attach(). Each
+ * file is told once in PROBED_FILES_RETRY_NS. */
+typedef void (*probed_files_fn)(void *ctx, uint32_t pid);
+void probed_files_due(struct probed_files *files, uint64_t now_ns, probed_files_fn tell, void *ctx);
 
 /* Detaches from files that nobody maps any more. Call it often. */
 void probed_files_expire(struct probed_files *files, uint64_t now_ns);

@@ -325,10 +325,17 @@ int tag_watch_fd(const struct tag_watch *watch)
 	return watch->maps ? exec_maps_fd(watch->maps) : -1;
 }
 
+static void ask_again(void *ctx, uint32_t pid)
+{
+	struct tag_watch *watch = ctx;
+
+	tag_watch_ask(watch, pid, watch->now_ns, false, 0);
+}
+
 void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns)
 {
 	const struct exit_sweep tables = { watch->maps, watch->followed, watch->pythons, watch->processes };
-	uint32_t ended[EXIT_SWEEP_MAX], due;
+	uint32_t ended[EXIT_SWEEP_MAX];
 	size_t n;
 
 	watch->now_ns = now_ns;
@@ -336,9 +343,7 @@ void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns)
 		exec_maps_poll(watch->maps);
 	for (n = exit_sweep(&tables, now_ns, &watch->sweep_ns, ended); n; n--)
 		tag_watch_ended(watch, ended[n - 1]);
-	due = probed_files_due(watch->files, now_ns);
-	if (due)
-		tag_watch_ask(watch, due, now_ns, false, 0);
+	probed_files_due(watch->files, now_ns, ask_again, watch);
 	look_at_due(watch);
 	look_for_key(watch);
 	probed_files_expire(watch->files, now_ns);

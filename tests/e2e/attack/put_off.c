@@ -23,12 +23,26 @@ static _Atomic uint64_t began_ns; /* of the wait … */
 static atomic_long waits;         /* … that is the so-many-eth */
 static atomic_bool has_ended, over;
 
-static void pin(pid_t tid, int cpu)
+/* Two that this process may use. */
+static int cpus[2];
+
+static void find_cpus(void)
+{
+	cpu_set_t set;
+	int n = 0;
+
+	must(!sched_getaffinity(0, sizeof(set), &set) && CPU_COUNT(&set) >= 2, "two CPUs");
+	for (int cpu = 0; n < 2; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			cpus[n++] = cpu;
+}
+
+static void pin(pid_t tid, int which)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
+	CPU_SET(cpus[which], &set);
 	must(!sched_setaffinity(tid, sizeof(set), &set), "sched_setaffinity");
 }
 
@@ -97,6 +111,7 @@ int main(int argc, char **argv)
 
 	rounds = argument(argc, argv, "rounds", 10);
 	wait_ms = argument(argc, argv, "wait_ms", 300);
+	find_cpus();
 	must(!pipe(pipe_ends), "pipe");
 	must(!pthread_create(&spinner, NULL, spin, NULL), "thread");
 	must(!pthread_create(&waiter, NULL, wait_for_bytes, NULL), "thread");

@@ -51,34 +51,34 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void test_loaded_bound__half_of_the_machine(void **state)
+static void test_loaded_bound__a_quarter_of_the_machine(void **state)
 {
 	(void)state;
 	assert_int_equal(loaded_bytes_max(root), LOADED_BYTES_LEAST);
 	write_file("/proc/meminfo", "MemTotal:       4194304 kB\nMemFree:         1000 kB\n");
 	assert_int_equal(loaded_bytes_max(root), LOADED_BYTES_LEAST);
 	write_file("/proc/meminfo", "MemTotal:       67108864 kB\nMemFree:         1000 kB\n");
-	assert_int_equal(loaded_bytes_max(root), 32 * GIB);
+	assert_int_equal(loaded_bytes_max(root), 16 * GIB);
 	assert_true(loaded_bytes_max("") >= 1);
 }
 
 /* The lowest limit of a cgroup and those above it; "max" is none. */
-static void test_loaded_bound__half_of_the_cgroup(void **state)
+static void test_loaded_bound__a_quarter_of_the_cgroup(void **state)
 {
 	(void)state;
 	write_file("/proc/meminfo", "MemTotal:       67108864 kB\n");
 	write_file("/proc/self/cgroup", "1:name=systemd:/x\n0::/a/b\n");
 	write_file("/sys/fs/cgroup/a/b/memory.max", "max\n");
-	assert_int_equal(loaded_bytes_max(root), 32 * GIB);
+	assert_int_equal(loaded_bytes_max(root), 16 * GIB);
 	write_file("/sys/fs/cgroup/a/memory.max", "2147483648\n");
-	assert_int_equal(loaded_bytes_max(root), GIB);
-	write_file("/sys/fs/cgroup/a/b/memory.max", "1073741824\n");
 	assert_int_equal(loaded_bytes_max(root), GIB / 2);
+	write_file("/sys/fs/cgroup/a/b/memory.max", "1073741824\n");
+	assert_int_equal(loaded_bytes_max(root), GIB / 4);
 	/* In a container its own is the root. */
 	write_file("/proc/self/cgroup", "0::/\n");
-	assert_int_equal(loaded_bytes_max(root), 32 * GIB);
+	assert_int_equal(loaded_bytes_max(root), 16 * GIB);
 	write_file("/sys/fs/cgroup/memory.max", "17179869184\n");
-	assert_int_equal(loaded_bytes_max(root), 8 * GIB);
+	assert_int_equal(loaded_bytes_max(root), 4 * GIB);
 }
 
 static void test_loaded_bound__no_disk_is_full(void **state)
@@ -91,8 +91,8 @@ static void test_loaded_bound__no_disk_is_full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_loaded_bound__half_of_the_machine),
-		cmocka_unit_test(test_loaded_bound__half_of_the_cgroup),
+		cmocka_unit_test(test_loaded_bound__a_quarter_of_the_machine),
+		cmocka_unit_test(test_loaded_bound__a_quarter_of_the_cgroup),
 		cmocka_unit_test(test_loaded_bound__no_disk_is_full),
 	};
 

@@ -61,6 +61,11 @@ static size_t readable(const char *at, size_t bytes)
 	return remote_pages_readable(&own, (uintptr_t)at, bytes);
 }
 
+static size_t there(const char *at, size_t bytes)
+{
+	return remote_pages_there(getpid(), (uintptr_t)at, bytes);
+}
+
 static void test_remote_pages__without_a_file(void **state)
 {
 	static char data[8] = "static";
@@ -76,7 +81,7 @@ static void test_remote_pages__without_a_file(void **state)
 	shared = mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_int_equal(readable(shared, PAGE), PAGE);
 	assert_int_equal(readable((char *)&shared, 8), 8); /* the stack */
-	assert_int_equal(readable(data, 8), 8);            /* it has been written to */
+	assert_int_equal(readable(data, 8), 0);            /* the program's file */
 	munmap(shared, PAGE);
 	munmap(at, PAGES * PAGE);
 }
@@ -126,19 +131,29 @@ static void test_remote_pages__of_a_file(void **state)
 /* What is there needs nobody, also of a file. */
 static void test_remote_pages__in_memory(void **state)
 {
+	size_t many = 100 * PAGE;
 	int fd = open_file();
-	char *at = map(3, fd, MAP_SHARED);
-	volatile char *page = at + 3 * PAGE;
+	char *at = map(0, fd, MAP_SHARED), *large;
+	volatile char *page = at;
 
 	(void)state;
-	assert_int_equal(ftruncate(fd, PAGE), 0);
+	assert_int_equal(there(at, PAGES * PAGE), 0);
 	assert_int_equal(*page, 0);
-	assert_int_equal(readable(at, PAGES * PAGE), PAGES * PAGE); /* of the others none is there */
-	assert_int_equal(readable(at + 3 * PAGE + 8, 8), 8);
-	assert_int_equal(madvise(at + 3 * PAGE, PAGE, MADV_DONTNEED), 0);
-	assert_int_equal(readable(at, PAGES * PAGE), 3 * PAGE);
+	assert_int_equal(there(at, PAGES * PAGE), PAGE);
+	assert_int_equal(there(at + 8, 8), 8);
+	assert_int_equal(madvise(at, PAGE, MADV_DONTNEED), 0);
+	assert_int_equal(there(at + 8, 8), 0);
 	munmap(at, PAGES * PAGE);
 	close(fd);
+	large = mmap(NULL, many + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(large != MAP_FAILED);
+	memset(large, 1, many);
+	assert_int_equal(there(large + 10, many + 20), many - 10);
+	assert_int_equal(there(large, many), many);
+	assert_int_equal(there(NULL, 8), 0);
+	assert_int_equal(remote_pages_there(getpid(), UINT64_MAX - 4, 8), 0);
+	assert_int_equal(remote_pages_there(1 << 30, (uintptr_t)large, 8), 0);
+	munmap(large, many + PAGE);
 }
 
 static void test_remote_pages__not_mapped(void **state)
