@@ -76,18 +76,29 @@ static int lost_time(struct report_series *lost, const struct report_view *view)
 	return err ? err : report_series_smooth(lost, RANK_REACH);
 }
 
-/* Of the other profile its quietest stretch counts, too. */
+/* Of the other profile all of the time with threads counts, as who gives it calls the whole of it good: its quietest stretch is faster
+ * than any run is as a whole. */
 static int find_given_baseline(struct report_baseline *baseline, struct report_view *other)
 {
 	struct report_series lost;
+	size_t from = 0, to;
+	bool *there = NULL;
 	int err = lost_time(&lost, other);
 
 	if (err)
 		return err;
-	err = find_baseline(baseline, other, &lost);
-	other->begin_ns = lost.begin_ns + baseline->from * lost.step_ns;
-	other->end_ns = lost.begin_ns + baseline->to * lost.step_ns;
+	to = lost.n;
+	err = report_view_there(&there, other, &lost);
+	while (there && from < to && !there[from])
+		from++;
+	while (there && to > from + 1 && !there[to - 1])
+		to--;
+	if (!err)
+		err = report_baseline_of(baseline, &lost, from, to, REPORT_LEAST_SIGMA);
+	other->begin_ns = lost.begin_ns + from * lost.step_ns;
+	other->end_ns = lost.begin_ns + to * lost.step_ns;
 	report_series_free(&lost);
+	free(there);
 	*baseline = (struct report_baseline){ .given = true,
 		                              .median = baseline->median,
 		                              .sigma = baseline->sigma };
