@@ -477,9 +477,12 @@ static void test_report_rank__given_baseline(void **state)
 static void test_report_rank__given_baseline_of_steps(void **state)
 {
 	struct report_ranking ranking;
-	struct run run = usual(), slow = usual();
+	struct run run = usual(), slow = usual(), uneven = usual();
 
 	(void)state;
+	/* Its fastest stretch is no measure. */
+	seconds(&uneven, TIMELINE_STEPS, "train_step", 0, 5, 70);
+	seconds(&uneven, TIMELINE_STEPS, "train_step", 5, 10, 30);
 	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 100);
 	seconds(&slow, TIMELINE_STEPS, "train_step", 0, 10, 50);
 	tags(&slow, "train_step", 0, 50);
@@ -487,6 +490,10 @@ static void test_report_rank__given_baseline_of_steps(void **state)
 	assert_true(fabs(ranking.steps_before - 100) < 1e-6 && fabs(ranking.steps_during - 50) < 1e-6);
 	assert_true(ranking.by_steps);
 	report_ranking_free(&ranking);
+	assert_int_equal(report_rank(&ranking, &slow.input, &uneven.input, NULL, NULL), 0);
+	assert_true(fabs(ranking.steps_before - 50) < 1e-6 && !ranking.by_steps);
+	report_ranking_free(&ranking);
+	end(&uneven);
 	end(&slow);
 	end(&run);
 }
