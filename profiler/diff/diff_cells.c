@@ -112,23 +112,26 @@ const char *diff_use_text(char text[DIFF_USE_BYTES], const struct diff_use_class
 {
 	char median[2][TEXT_DURATION_BYTES], mean[2][TEXT_DURATION_BYTES], oncpu[2][TEXT_DURATION_BYTES],
 	        runqueue[2][TEXT_DURATION_BYTES];
-	char change[32] = "";
+	char change[32] = "", mean_change[32] = "";
 
 	for (int s = 0; s < 2; s++) {
 		text_computed_duration(median[s], use->median_ns[s]);
-		text_computed_duration(mean[s], use->count[s] ? use->whole_ns[s] / (double)use->count[s] : 0);
+		text_computed_duration(mean[s], use->mean_ns[s]);
 		text_computed_duration(oncpu[s], use->oncpu_ns[s]);
 		text_computed_duration(runqueue[s], use->runqueue_ns[s]);
 	}
 	if (use->median_ns[0] > 0 && use->median_ns[1] > 0)
 		snprintf(change, sizeof(change), " (%+.1f %%)",
 		         100 * (use->median_ns[1] / use->median_ns[0] - 1));
+	if (use->mean_significant)
+		snprintf(mean_change, sizeof(mean_change), " (%+.1f %%)",
+		         100 * (use->mean_ns[1] / use->mean_ns[0] - 1));
 	snprintf(text, DIFF_USE_BYTES,
-	         "%.200s: %s to %s%s; on average %s to %s, of it on-CPU %s to %s, run queue %s to %s; %zu "
+	         "%.200s: %s to %s%s; on average %s to %s%s, of it on-CPU %s to %s, run queue %s to %s; %zu "
 	         "and %zu "
 	         "uses: %s",
-	         use->class, median[0], median[1], change, mean[0], mean[1], oncpu[0], oncpu[1], runqueue[0],
-	         runqueue[1], use->count[0], use->count[1],
+	         use->class, median[0], median[1], change, mean[0], mean[1], mean_change, oncpu[0], oncpu[1],
+	         runqueue[0], runqueue[1], use->count[0], use->count[1],
 	         use->verdict == DIFF_UNKNOWN ? "too few to tell" : diff_verdict_name(use->verdict));
 	return text;
 }

@@ -192,19 +192,25 @@ static void judge_row(const struct diff *diff, struct diff_finding *finding)
 
 /* --- uses ------------------------------------------------------------------------------------------------- */
 
+static bool grew_too_much(const struct diff_rule *rule, const double ns[2])
+{
+	return ns[1] - ns[0] > (rule->percent ? rule->limit / 100 * ns[0] : rule->limit);
+}
+
+/* A growth is one of the median or of the mean, each beyond noise. */
 static bool use_exceeds(const struct diff_rule *rule, const struct diff_use_class *use)
 {
 	if (!rule->grows)
 		return use->median_ns[1] > rule->limit;
-	return use->median_ns[1] - use->median_ns[0] >
-	       (rule->percent ? rule->limit / 100 * use->median_ns[0] : rule->limit);
+	return (use->significant && grew_too_much(rule, use->median_ns)) ||
+	       (use->mean_significant && grew_too_much(rule, use->mean_ns));
 }
 
 static enum diff_outcome use_outcome(const struct diff_rule *rule, const struct diff_use_class *use)
 {
 	if (!use || !use->count[1] || (rule->grows && use->verdict == DIFF_UNKNOWN))
 		return DIFF_UNJUDGED;
-	return use_exceeds(rule, use) && (!rule->grows || use->significant) ? DIFF_FAILED : DIFF_PASSED;
+	return use_exceeds(rule, use) ? DIFF_FAILED : DIFF_PASSED;
 }
 
 static void judge_use(const struct diff *diff, struct diff_finding *finding)

@@ -185,33 +185,45 @@ static double rank_sigmas(const struct value *values, size_t n, const size_t cou
 	return off / sqrt(a * b * (a + b + 1) / 12);
 }
 
-/* The range of the processes' medians of a side; how many there are. Sorts. */
-static size_t processes_of(struct value *values, size_t n, double low[2], double high[2], size_t processes[2])
+static double mean_of(const struct value *values, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += values[i].ns;
+	return n ? sum / (double)n : 0;
+}
+
+typedef double (*average_fn)(const struct value *sorted, size_t n);
+
+/* The range of the processes' averages of a side; how many there are. Sorts. */
+static size_t processes_of(struct value *values, size_t n, average_fn average, double low[2], double high[2],
+                           size_t processes[2])
 {
 	qsort(values, n, sizeof(*values), compare_processes);
 	for (size_t i = 0, end; i < n; i = end) {
 		int side = values[i].side;
-		double median;
+		double one;
 
 		for (end = i + 1;
 		     end < n && values[end].side == side && values[end].process == values[i].process;)
 			end++;
-		median = median_of(values + i, end - i);
-		low[side] = processes[side] ? fmin(low[side], median) : median;
-		high[side] = processes[side] ? fmax(high[side], median) : median;
+		one = average(values + i, end - i);
+		low[side] = processes[side] ? fmin(low[side], one) : one;
+		high[side] = processes[side] ? fmax(high[side], one) : one;
 		processes[side]++;
 	}
 	return processes[0] + processes[1];
 }
 
 /* Whether processes say so, too; and how large the difference must be. Where there are nearly as many as uses, these are by themselves. */
-static bool agree(struct value *values, size_t n, bool grew, double *least)
+static bool agree(struct value *values, size_t n, average_fn average, bool grew, double *least)
 {
 	double low[2] = { 0, 0 }, high[2] = { 0, 0 };
 	size_t processes[2] = { 0, 0 };
 
 	*least = CHANGE_LEAST;
-	if (3 * processes_of(values, n, low, high, processes) > n)
+	if (3 * processes_of(values, n, average, low, high, processes) > n)
 		return true;
 	if (processes[0] < 2 || processes[1] < 2) {
 		*least = CHANGE_ALONE;
@@ -233,6 +245,37 @@ static double sigmas_for(double confidence)
 	return high;
 }
 
+/* By how many sigmas of their means NEW is above BASE. */
+static double mean_sigmas(const struct value *values, size_t n, const struct diff_use_class *class)
+{
+	double square[2] = { 0, 0 }, of = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double off = values[i].ns - class->mean_ns[values[i].side];
+
+		square[values[i].side] += off * off;
+	}
+	for (int side = 0; side < 2; side++)
+		of += square[side] / (double)(class->count[side] - 1) / (double)class->count[side];
+	return of > 0 ? (class->mean_ns[1] - class->mean_ns[0]) / sqrt(of) : 0;
+}
+
+static double change_of(const double ns[2])
+{
+	return ns[0] > 0 ? ns[1] / ns[0] - 1 : INFINITY;
+}
+
+/* Ranks and medians do not see that a few uses take far longer, as where the others find done what those waited for. */
+static void judge_means(struct diff_use_class *class, struct value *values, size_t n, double sigmas)
+{
+	double z = mean_sigmas(values, n, class), change = change_of(class->mean_ns), least;
+
+	class->mean_significant = agree(values, n, mean_of, z > 0, &least) && fabs(z) >= sigmas &&
+	                          fabs(change) >= fmax(least, CHANGE_ALONE);
+	if (class->mean_significant && (z > 0 || !class->significant))
+		class->verdict = z > 0 ? DIFF_WORSE : DIFF_BETTER;
+}
+
 static void judge(struct diff_use_class *class, struct value *values, size_t n, double sigmas)
 {
 	double z, change, least;
@@ -241,10 +284,11 @@ static void judge(struct diff_use_class *class, struct value *values, size_t n, 
 	if (class->count[0] < DIFF_USES_LEAST || class->count[1] < DIFF_USES_LEAST)
 		return;
 	z = rank_sigmas(values, n, class->count);
-	change = class->median_ns[0] > 0 ? class->median_ns[1] / class->median_ns[0] - 1 : INFINITY;
-	class->significant = agree(values, n, z > 0, &least) && fabs(z) >= sigmas && fabs(change) >= least &&
-	                     (z > 0) == (change > 0);
+	change = change_of(class->median_ns);
+	class->significant = agree(values, n, median_of, z > 0, &least) && fabs(z) >= sigmas &&
+	                     fabs(change) >= least && (z > 0) == (change > 0);
 	class->verdict = !class->significant ? DIFF_NOISE : z > 0 ? DIFF_WORSE : DIFF_BETTER;
+	judge_means(class, values, n, sigmas);
 }
 
 static void sum_uses(struct diff_use_class *class, int side, struct value *values, size_t n)
@@ -257,6 +301,7 @@ static void sum_uses(struct diff_use_class *class, int side, struct value *value
 	}
 	qsort(values, n, sizeof(*values), compare_values);
 	class->median_ns[side] = median_of(values, n);
+	class->mean_ns[side] = mean_of(values, n);
 }
 
 /* Fills the class and the values of its uses, sorted; returns how many. */

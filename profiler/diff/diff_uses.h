@@ -7,8 +7,8 @@
  *     diff_uses_judge(&uses, &classes, confidence)
  *     diff_uses_free(&uses)
  *
- * The uses of both sides are compared by their ranks (Mann and Whitney). Those of one run are alike for reasons of the run's: where both sides
- * have several processes, all of one must be above all of the other by their medians; where not, the difference must be larger.
+ * The uses of both sides are compared by their ranks (Mann and Whitney), and by their means, as a few of many may take most of the time. Those of one run are alike for reasons of the run's: where both sides
+ * have several processes, all of one must be above all of the other by their medians (or means); where not, the difference must be larger.
  */
 #ifndef STALLPROF_PROFILER_DIFF_USES_H
 #define STALLPROF_PROFILER_DIFF_USES_H
@@ -30,10 +30,11 @@ struct ledger;
 struct diff_use_class {
 	const char *class;
 	size_t count[2];
-	double median_ns[2];
+	double median_ns[2], mean_ns[2];
 	double whole_ns[2];                 /* all of them */
 	double oncpu_ns[2], runqueue_ns[2]; /* of a use, on average */
 	bool significant;                   /* by their ranks, by processes, and large enough */
+	bool mean_significant;              /* by their means, by processes, and by half at least */
 	enum diff_verdict
 	        verdict; /* DIFF_UNKNOWN: too few; DIFF_SMALL: they take less than a hundredth of what the longest do */
 };

@@ -161,6 +161,41 @@ static void test_diff_uses__too_few(void **state)
 	assert_int_equal(judged()->verdict, DIFF_UNKNOWN);
 }
 
+/* A loader that is too slow for each tenth batch: the others are there before they are asked for. */
+static void test_diff_uses__a_few_take_most(void **state)
+{
+	struct ledger *ledgers[] = { ledger_new(0), ledger_new(0) };
+	const struct diff_use_class *save;
+
+	(void)state;
+	for (uint64_t id = 1; id <= 300; id++) {
+		add_row(ledgers[0], "save", 1, id, LEDGER_BLOCKED, 2 * MS + (int64_t)(id % 7) * MS / 10);
+		add_row(ledgers[1], "save", 2, id, LEDGER_BLOCKED, id % 10 ? MS : 60 * MS);
+	}
+	give(0, ledgers[0]);
+	give(1, ledgers[1]);
+	save = judged();
+	assert_int_equal(save->verdict, DIFF_WORSE);
+	assert_true(save->mean_significant && save->median_ns[1] < save->median_ns[0]);
+	assert_true(save->mean_ns[1] > 2.5 * save->mean_ns[0]);
+}
+
+/* One that took long may be chance. */
+static void test_diff_uses__one_takes_most(void **state)
+{
+	struct ledger *ledgers[] = { ledger_new(0), ledger_new(0) };
+
+	(void)state;
+	for (uint64_t id = 1; id <= 300; id++) {
+		add_row(ledgers[0], "save", 1, id, LEDGER_BLOCKED, 2 * MS);
+		add_row(ledgers[1], "save", 2, id, LEDGER_BLOCKED, id == 7 ? 6000 * MS : 2 * MS);
+	}
+	give(0, ledgers[0]);
+	give(1, ledgers[1]);
+	assert_int_equal(judged()->verdict, DIFF_NOISE);
+	assert_false(diff_uses_find(&uses, "save")->mean_significant);
+}
+
 /* The ranks say more, the median less. */
 static void test_diff_uses__no_direction(void **state)
 {
@@ -169,7 +204,7 @@ static void test_diff_uses__no_direction(void **state)
 	(void)state;
 	for (uint64_t id = 1; id <= 1000; id++) {
 		add_row(ledgers[0], "save", 1, id, LEDGER_ONCPU, id <= 550 ? 10 * MS : MS);
-		add_row(ledgers[1], "save", 2, id, LEDGER_ONCPU, id <= 460 ? 20 * MS : 5 * MS);
+		add_row(ledgers[1], "save", 2, id, LEDGER_ONCPU, id <= 460 ? 12 * MS : 5 * MS);
 	}
 	give(0, ledgers[0]);
 	give(1, ledgers[1]);
@@ -236,11 +271,10 @@ static void test_diff_uses__small_beside_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(ten_times_as_long), TEST(processes_must_agree),
-		TEST(one_run_each),      TEST(forked_within_one),
-		TEST(a_process_a_use),   TEST(too_few),
-		TEST(no_direction),      TEST(too_many),
-		TEST(what_is_a_use),     TEST(small_beside_others),
+		TEST(ten_times_as_long), TEST(processes_must_agree), TEST(one_run_each),
+		TEST(forked_within_one), TEST(a_process_a_use),      TEST(too_few),
+		TEST(a_few_take_most),   TEST(one_takes_most),       TEST(no_direction),
+		TEST(too_many),          TEST(what_is_a_use),        TEST(small_beside_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
