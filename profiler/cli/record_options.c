@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "profiler/config/config.h"
@@ -274,6 +275,19 @@ static int parse_ready_fd(struct argp_state *state, const char *arg)
 	return fd;
 }
 
+/* Whether it is the regular file that one of the command's own outputs goes to: it would be replaced. */
+static bool is_of_the_command(const char *output)
+{
+	struct stat file, own;
+
+	if (stat(output, &file) || !S_ISREG(file.st_mode))
+		return false;
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		if (!fstat(fd, &own) && own.st_dev == file.st_dev && own.st_ino == file.st_ino)
+			return true;
+	return false;
+}
+
 static void check(struct argp_state *state, struct record_options *o)
 {
 	char err[512];
@@ -282,10 +296,11 @@ static void check(struct argp_state *state, struct record_options *o)
 		usage_error(state, "what to record is missing: -- COMMAND, -p PID, or -a");
 	if (!*o->output)
 		usage_error(state, "--output is empty: a file or a folder is wanted");
-	if (!strcmp(o->output, "-"))
-		usage_error(state,
-		            "--output -: standard output is the command's; give a file or a pipe by its "
-		            "name");
+	if (!strcmp(o->output, "-") || (o->command && is_of_the_command(o->output)))
+		usage_error(
+		        state,
+		        "--output %s: standard output is the command's; give a file or a pipe by its name",
+		        o->output);
 	if (o->name && !*o->name)
 		usage_error(state, "--name is empty: the tag of the whole command or process");
 	if (!!o->command + !!o->n_pids + o->whole_host > 1)

@@ -332,8 +332,8 @@ static int load_fewer(struct loading *loading, char *const *paths, size_t count)
 	}
 	if (!result)
 		snprintf(loading->input->left_out, sizeof(loading->input->left_out),
-		         "the oldest %zu of %zu files are left out, as all %s; to see those, name them, as "
-		         "in stallprof-17000*.pb.gz",
+		         "the oldest %zu of %zu files are left out, as all %s; to see those, name some of "
+		         "them",
 		         loading->listed - loading->begun, loading->listed, outgrown);
 	return result;
 }

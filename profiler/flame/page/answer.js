@@ -204,9 +204,12 @@ function sayDevice(context) {
     users.length && sums.get(NOBODY) > 0 ? ` Without a tag: ${users.join(', ')}.` : ''];
 }
 
-function sayShares({ processes, filter }) {
+/** Of the process that runs the loop, if that is known, else of the first. */
+function sayShares({ data, sums, side, processes, filter }) {
   if (filter.host !== undefined) return null; // a process of that name may be another host's
-  return processes.filter((each) => filter.process === undefined || each.process === filter.process).slice(0, 1).map((process) => ['Of the ', duration(process.ns), ` under tags in ${process.process}, one thread's worth: `,
+  const loop = new Set(loopRows(data, sums, side).map((row) => row.name)), runsIt = (process) => process.classes.some((each) => loop.has(each.name));
+  const shown = processes.filter((each) => filter.process === undefined || each.process === filter.process);
+  return [shown.find(runsIt) || shown[0]].filter(Boolean).map((process) => ['Of the ', duration(process.ns), ` under tags in ${process.process}, one thread's worth: `,
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
 }
 

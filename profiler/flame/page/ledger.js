@@ -91,6 +91,12 @@ function inTurn(data, side, steps) {
   return turns;
 }
 
+/** The classes of processes that have one of the steps' classes: what comes as often elsewhere, as in a loader's workers, is none of the loop. */
+function besideSteps(data, side, steps) {
+  const of = data.sides.find((each) => each.side === side), own = of ? of.processes.filter((process) => process.classes.some((each) => steps.has(each.name))) : [];
+  return own.length ? new Set(own.flatMap((process) => process.classes.map((each) => each.name))) : null;
+}
+
 /** Those with the word in their name; PyTorch's optimizers have ranges of their own, which are parts of a step. */
 function namedSteps(all) {
   const named = all.filter((step) => /step/i.test(step.name)), own = named.filter((step) => !step.name.startsWith('optimizer_'));
@@ -98,15 +104,16 @@ function namedSteps(all) {
 }
 
 /**
- * The rows of the loop's classes, the one that lost most first: there the training pays. They are those whose tags come as often as its steps,
- * and those that a thread has in turn with them, as checkpoints. Workers that hold a tag for long idle for most of it. The steps' class has
+ * The rows of the loop's classes, the one that lost most first: there the training pays. They are those whose tags come as often as its steps
+ * in a process that has them, and those that a thread has in turn with them, as checkpoints. Workers that hold a tag for long idle for most of it. The steps' class has
  * the word in its name, or most tags.
  */
 export function loopRows(data, sums, side) {
   const all = data.steps.filter((step) => step.side === side && step.tags > 1), named = namedSteps(all);
   const most = Math.max(0, ...(named.length ? named : all).map((step) => step.tags)), often = new Set(all.filter((step) => 2 * step.tags >= most).map((step) => step.name));
   const steps = new Set((named.length ? named : all).filter((step) => step.tags === most).map((step) => step.name)), turns = inTurn(data, side, steps);
-  return sums.rows.filter((row) => row.isPushed && row.lost > 0 && (often.has(row.name) || 2 * (turns.get(row.name) || 0) > row.wall)).sort((a, b) => b.lost - a.lost);
+  const beside = besideSteps(data, side, steps), comesAsOften = (name) => often.has(name) && (!beside || beside.has(name));
+  return sums.rows.filter((row) => row.isPushed && row.lost > 0 && (comesAsOften(row.name) || 2 * (turns.get(row.name) || 0) > row.wall)).sort((a, b) => b.lost - a.lost);
 }
 
 /** What took most of a class's time off the CPU: [its name, as stall it is chosen by, ns]; the run queue has no samples to choose. */
