@@ -224,6 +224,8 @@ static int show(FILE *out, const struct view *view)
 	                      view->type, sorts_by_cum(view));
 	if (err)
 		return err;
+	if (!view->options->json && !view->options->native)
+		top_table_fold(&table);
 	err = view->options->json ? print_json(out, view, &table) : print_table(out, view, &table);
 	top_table_free(&table);
 	return err;

@@ -10,6 +10,7 @@
 #include <uthash.h>
 
 #include "profiler/format/saturating.h"
+#include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "symbolizer/base/compare.h"
 
@@ -27,6 +28,8 @@ struct top_sums {
 	struct sum *by_name;
 	uint64_t sample;
 	int64_t value;
+	struct loaded_stack *stack; /* of the sample; NULL: names are no frames */
+	size_t at;                  /* the next frame of it */
 };
 
 static struct sum *sum_new(struct top_sums *sums, const char *name)
@@ -46,9 +49,18 @@ static struct sum *sum_new(struct top_sums *sums, const char *name)
 	return NULL;
 }
 
+/* Whether the frame that comes now is no native code below Python's. */
+static bool next_is_own(struct top_sums *sums)
+{
+	size_t at = sums->at++;
+
+	return !sums->stack || at >= sums->stack->n || !loaded_stack_folds(sums->stack, at);
+}
+
 /* Adds the current sample's value to a name it touches; as_flat also where it ends. */
 static int sums_add(struct top_sums *sums, const char *name, bool as_flat)
 {
+	bool is_own = next_is_own(sums);
 	struct sum *sum = NULL;
 
 	HASH_FIND_STR(sums->by_name, name, sum);
@@ -56,6 +68,7 @@ static int sums_add(struct top_sums *sums, const char *name, bool as_flat)
 		sum = sum_new(sums, name);
 	if (!sum)
 		return -ENOMEM;
+	sum->entry.is_own |= is_own;
 	if (as_flat)
 		sum->entry.flat = saturating_add(sum->entry.flat, sums->value);
 	if (sum->last_sample == sums->sample)
@@ -125,9 +138,11 @@ int top_table_build(struct top_table *table, const struct loaded_profiles *input
                     const struct loaded_tags *tags, const struct loaded_filter *filter, enum top_by by,
                     size_t type, bool by_cum)
 {
+	bool frames = by == TOP_BY_FUNCTION || by == TOP_BY_LINE;
 	struct top_sums *sums = calloc(1, sizeof(*sums));
+	struct loaded_stack *stack = frames ? calloc(1, sizeof(*stack)) : NULL;
 	struct loaded_sample sample;
-	int err = sums ? 0 : -ENOMEM;
+	int err = sums && (stack || !frames) ? 0 : -ENOMEM;
 
 	*table = (struct top_table){ .total = 0 };
 	for (size_t i = 0; !err && loaded_sample_get(input, tags, i, &sample); i++) {
@@ -138,6 +153,10 @@ int top_table_build(struct top_table *table, const struct loaded_profiles *input
 		table->total = saturating_add(table->total, value);
 		sums->sample = ++table->samples;
 		sums->value = value;
+		sums->stack = stack;
+		sums->at = 0;
+		if (stack)
+			loaded_stack_get(stack, input->profile, &sample.view);
 		err = top_names_visit(input, &sample, by, NULL, add_name, sums);
 	}
 	if (!err)
@@ -146,7 +165,18 @@ int top_table_build(struct top_table *table, const struct loaded_profiles *input
 		sums_free(sums);
 		free(sums);
 	}
+	free(stack);
 	return err;
+}
+
+void top_table_fold(struct top_table *table)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->entries[i].is_own)
+			table->entries[kept++] = table->entries[i];
+	table->count = kept;
 }
 
 void top_table_free(struct top_table *table)

@@ -21,6 +21,7 @@ struct top_entry {
 	int64_t flat;  /* the value where it is the leaf (or the whole stack, tag …) */
 	int64_t cum;   /* the value where it is anywhere in the stack */
 	uint64_t samples; /* that cum sums over */
+	bool is_own;      /* not the C code below Python wherever it is (loaded_frames.h) */
 };
 
 struct top_table {
@@ -36,6 +37,8 @@ struct top_table {
 int top_table_build(struct top_table *table, const struct loaded_profiles *input,
                     const struct loaded_tags *tags, const struct loaded_filter *filter, enum top_by by,
                     size_t type, bool by_cum);
+/* Leaves out what is native code below Python wherever it is, as screens and flame graphs do. No value changes. */
+void top_table_fold(struct top_table *table);
 void top_table_free(struct top_table *table);
 
 #endif
