@@ -349,7 +349,7 @@ static void test_scrape_readers__who_is_forgotten(void **state)
 static void test_scrape_readers__all_series_are_one_visit(void **state)
 {
 	struct scrape_readers readers = { .turns = 0, .oldest = 3 };
-	char name[8];
+	char name[16];
 
 	(void)state;
 	for (int i = 0; i < SCRAPE_READERS; i++) {
