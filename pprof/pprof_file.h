@@ -20,8 +20,8 @@ int pprof_file_read(const char *path, size_t max_bytes, struct profile **out, ch
  * Writes the value types of the mask `types` (as in profile_encode()), gzip'd. At every moment `path` is either the
  * old file or the complete new one, on disk too: the new file is written beside it and renamed. It gets the
  * permissions of the file that it replaces; a symbolic link stays and its target is replaced. Devices and pipes are
- * written to as they are; so is a file that is mounted there by itself (a container's volume), which cannot be replaced: it is cut and
- * written anew, and who reads it meanwhile, or after a failure or crash, finds a part.
+ * written to as they are; so is a file that cannot be replaced, as it is mounted there by itself (a container's volume) or its folder is not
+ * ours to write to: it is cut and written anew, and who reads it meanwhile, or after a failure or crash, finds a part.
  */
 int pprof_file_write(const char *path, const struct profile *p, uint32_t types, char *err, size_t err_len);
 

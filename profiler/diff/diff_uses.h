@@ -7,8 +7,9 @@
  *     diff_uses_judge(&uses, &classes, confidence)
  *     diff_uses_free(&uses)
  *
- * The uses of both sides are compared by their ranks (Mann and Whitney), and by their means, as a few of many may take most of the time. Those of one run are alike for reasons of the run's: where both sides
- * have several processes, all of one must be above all of the other by their medians (or means); where not, the difference must be larger.
+ * The uses of both sides are compared by their ranks (Mann and Whitney), and by their means, as a few of many may take most of the time.
+ * Those of one run are alike for reasons of the run's: where both sides have several processes, all of one must be above all of the other
+ * by their medians (or means); where not, the difference must be larger.
  */
 #ifndef STALLPROF_PROFILER_DIFF_USES_H
 #define STALLPROF_PROFILER_DIFF_USES_H

@@ -68,10 +68,10 @@ static uint64_t read_limit(const char *root)
 size_t loaded_bytes_max(const char *root)
 {
 	uint64_t part = read_number(root, "/proc/meminfo", "MemTotal: %" SCNu64 " kB") * 1024 / 4;
-	uint64_t limit = read_limit(root);
+	uint64_t limit = read_limit(root) / 4;
 
 	part = part > LOADED_BYTES_LEAST ? part : LOADED_BYTES_LEAST;
-	return limit / 4 < part ? limit / 4 : part;
+	return limit < part ? limit : part;
 }
 
 const char *loaded_reason(int error)

@@ -26,8 +26,8 @@ struct window_dir_file {
 
 /*
  * Writes a window that began at `time_unix_ns` into a file of its own (pprof_file.h). Then, whether that has failed or not, the
- * oldest are removed if all take more than max_bytes, until they take a sixteenth less; what was just written stays. For that the folder is listed the first
- * time, when what lay there and what was written since exceed max_bytes, and once in WINDOW_DIR_LIST_NS, as others may write
+ * oldest are removed if all take more than max_bytes, until they take a sixteenth less; what was just written stays. For that the
+ * folder is listed the first time, when what lay there and what was written since exceed max_bytes, and once in WINDOW_DIR_LIST_NS, as others may write
  * there, too. A folder that was removed is made again, but not the one above it.
  *
  * If the disk is full, or a quota used up, as many of the oldest go at once as take the place that it needs, and it is written
