@@ -276,11 +276,8 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 		carrier_woken(task);
 		return 0;
 	}
-	if (wake_tells_nothing(task, current) && !RARELY(queues_asleep(task))) {
-		if (RARELY(may_be_long(task, current)))
-			waker_note(task, current);
+	if (wake_tells_nothing(task, current) && !RARELY(queues_asleep(task) || may_be_long(task, current)))
 		return 0;
-	}
 	t = thread_find_early(task);
 	if (!t)
 		return 0;
@@ -298,7 +295,7 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 	wait_end(task, t, from, &now);
 	if (from && t->row.cause && t->wake_ns == now)
 		share(t, from, passed ? passed->since_ns : now);
-	else if (RARELY(!from && may_be_long(task, current)))
+	else if (RARELY(long_waits && !from && may_be_long(task, current)))
 		waker_note(task, current);
 	return 0;
 }

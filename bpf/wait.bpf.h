@@ -147,6 +147,12 @@ ALWAYS bool queues_asleep(struct task_struct *task)
 	return HAS_FIELD(task, sched_info.last_queued) && task->sched_info.last_queued;
 }
 
+/* Whether it counts some of the sleep, which goes on, or has done so until the thread's scheduling class was changed meanwhile. */
+ALWAYS bool queued_asleep(struct task_struct *task, const struct thread *t)
+{
+	return queues_asleep(task) || queue_clock(task) != queue_settled(t, word_begin(t->word));
+}
+
 /* Whether nobody looked at when the sleep ended, if it has: its wake could tell nothing (or was not seen). */
 ALWAYS bool woken_unlooked(const struct thread *t)
 {
@@ -159,7 +165,7 @@ ALWAYS bool may_be_long(struct task_struct *task, struct task_struct *current)
 {
 	struct cfs_rq *cfs = HAS_FIELD(current, se.cfs_rq) ? current->se.cfs_rq : NULL;
 
-	return long_waits && cfs && HAS_FIELD(cfs, rq) && HAS_FIELD(task, sched_info.last_arrival) &&
+	return cfs && HAS_FIELD(cfs, rq) && HAS_FIELD(task, sched_info.last_arrival) &&
 	       since(cfs->rq->clock, task->sched_info.last_arrival) >= threshold_ns[ABI_WAITS_BLOCKED];
 }
 
@@ -188,7 +194,7 @@ ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct ca
 	if (t->state != ABI_SLEEP || t->wake_ns)
 		return;
 	if (!from && !t->expect) {
-		t->wake_ns = RARELY(queues_asleep(task)) ? clock_once(now) : WOKEN;
+		t->wake_ns = RARELY(queued_asleep(task, t)) ? clock_once(now) : WOKEN;
 		return;
 	}
 	if (MOSTLY(wait_end_is_plain(t, from)))
