@@ -157,6 +157,31 @@ ALWAYS void settle_runner(struct task_struct *task, struct thread *t)
 	settle_try_loop(SETTLE_TRIES, &r);
 }
 
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct rw_semaphore {
+	struct {
+		s64 counter;
+	} count; /* absent with CONFIG_PREEMPT_RT */
+};
+
+struct mm_struct___locked {
+	struct rw_semaphore mmap_lock;
+};
+#pragma clang attribute pop
+
+/* Bits of the count: a writer has it, waits for it, or is to have it next. Who wants to read then waits for that writer. */
+#define RWSEM_WRITERS 7
+
+/* Whether another thread changes the process's mappings, or is about to. That may take as long as a server of a network's file system does
+ * not answer, and who waits for it here keeps all BPF programs of the host that may sleep from being freed. PREEMPT_RT has no such count. */
+ALWAYS bool mappings_change(struct task_struct *task)
+{
+	struct mm_struct___locked *mm = (void *)task->mm;
+
+	return mm && HAS_FIELD(mm, mmap_lock.count) &&
+	       BPF_CORE_READ(mm, mmap_lock.count.counter) & RWSEM_WRITERS;
+}
+
 SEC("iter.s/task")
 int on_iter_context(struct bpf_iter__task *ctx)
 {
@@ -167,10 +192,12 @@ int on_iter_context(struct bpf_iter__task *ctx)
 	if (!task || serves_others(task))
 		return 0;
 	t = thread_find(task);
-	if (t && iter_mode & ABI_ITER_LOGS)
-		settle_runner(task, t);
-	if (!t || iter_mode & ABI_ITER_LOGS)
+	if (!t || mappings_change(task))
 		return 0;
+	if (iter_mode & ABI_ITER_LOGS) {
+		settle_runner(task, t);
+		return 0;
+	}
 	word = t->word;
 	if (!still_asleep(task, t, word))
 		return 0;

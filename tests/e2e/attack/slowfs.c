@@ -3,7 +3,7 @@
  * reads and writes (and syncs, as a write) take so long. Prints "ready" when it is mounted; a line "1" or "0" on its
  * standard input turns the delays on and off (they are off at first), "2" makes all reads and writes fail, "3" leaves those
  * who ask for xattrs without an answer until the next line, "4" those who read; each is answered by "done". Ends when it is unmounted. With CACHED=0
- * the page cache is bypassed. `disk` may be a program.
+ * the page cache is bypassed, with CACHED=1 only where it is opened with O_DIRECT. `disk` may be a program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +105,8 @@ static void answer(const struct fuse_in_header *in, const void *body)
 	const struct fuse_read_in *read = body;
 	const struct fuse_write_in *write = body;
 	struct fuse_attr_out attr = { .attr_valid = 3600, .attr = attributes(in->nodeid) };
-	struct fuse_open_out open = { .open_flags = cached ? 0 : FOPEN_DIRECT_IO };
+	const struct fuse_open_in *opened = body;
+	struct fuse_open_out open = { 0 };
 	struct fuse_write_out written = { 0 };
 
 	switch (in->opcode) {
@@ -118,6 +119,7 @@ static void answer(const struct fuse_in_header *in, const void *body)
 		break;
 	case FUSE_OPEN:
 	case FUSE_OPENDIR:
+		open.open_flags = cached && !(opened->flags & O_DIRECT) ? 0 : FOPEN_DIRECT_IO;
 		reply(in->unique, 0, &open, sizeof(open));
 		break;
 	case FUSE_READ:
