@@ -1,5 +1,6 @@
 /* The block layer's side: which request this CPU completes, and what befell it. */
 #include "bpf/kernel_threads.bpf.h"
+#include "bpf/request_flags.bpf.h"
 #include "bpf/requests.bpf.h"
 #include "bpf/thread.bpf.h"
 #include "bpf/wait.bpf.h"
@@ -141,18 +142,6 @@ ALWAYS u32 cause_of_freed(struct request *rq, u32 cause)
 	return rq->end_io || cause >= ABI_CAUSE_NVME_TIMEOUT ? cause : ABI_CAUSE_TAG_WAIT;
 }
 
-enum rqf_flags { __RQF_FLUSH_SEQ = 1 }; /* whatever it is here: CO-RE looks it up */
-
-/* Whether the request's data is a part of a sequence with flushes: it completes once more behind that, and only then is its thread woken. */
-ALWAYS bool completes_again(struct request *rq)
-{
-	u32 bit = 4; /* RQF_FLUSH_SEQ, a macro before 6.10 */
-
-	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_FLUSH_SEQ))
-		bit = bpf_core_enum_value(enum rqf_flags, __RQF_FLUSH_SEQ);
-	return rq->rq_flags & 1u << bit;
-}
-
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
@@ -181,7 +170,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 		here->switches = switches_of(current);
 	}
 	mark->ending = 0;
-	mark->endless = !rq->start_time_ns;
+	mark->endless = !request_end_is_told(rq) || wakes_behind_end(rq);
 	mark->hctx = (u64)rq->mq_hctx;
 	mark->request = key;
 	marks->any = 1;
@@ -209,7 +198,7 @@ ALWAYS void request_done(struct request *rq)
 	struct marks *here = marks_here();
 	struct mark *mark;
 
-	if (!here || !here->any)
+	if (!here || !here->any || wakes_behind_end(rq))
 		return;
 	mark = mark_at(here, interrupt_depth(bpf_get_current_task_btf()));
 	if (mark->carried.request == (u64)rq)

@@ -6,6 +6,7 @@
 #ifndef STALLPROF_FAULT_BPF_H
 #define STALLPROF_FAULT_BPF_H
 
+#include "bpf/request_flags.bpf.h"
 #include "bpf/state.bpf.h"
 
 struct fault {
@@ -86,7 +87,7 @@ ALWAYS u32 device_place(struct device *device)
 /* Whether the request was under way while its device made a fault. */
 ALWAYS bool request_was_faulted(struct request *rq)
 {
-	u64 start_ns = last_fault_ns ? BPF_CORE_READ(rq, start_time_ns) : 0;
+	u64 start_ns = last_fault_ns ? request_start_ns(rq) : 0;
 	struct block_device *whole;
 	struct fault *fault;
 	u32 place;

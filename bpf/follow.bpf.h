@@ -20,6 +20,7 @@
 #define STALLPROF_FOLLOW_BPF_H
 
 #include "bpf/mark.bpf.h"
+#include "bpf/request_flags.bpf.h"
 
 /* Between a hook and the request's own look at the clock; less than any request takes. */
 #define REQUEST_STARTS_NS 30000
@@ -270,7 +271,7 @@ ALWAYS u64 queue_reset_end(struct request_queue *q)
 /* The worst that has befallen a request by now. `reset_end_ns`: queue_reset_end() of its queue. */
 ALWAYS u32 request_cause(struct request *rq, const struct request_info *known, u64 reset_end_ns)
 {
-	u64 start_ns = RARELY(reset_end_ns) ? BPF_CORE_READ(rq, start_time_ns) : 0;
+	u64 start_ns = RARELY(reset_end_ns) ? request_start_ns(rq) : 0;
 
 	if (RARELY(request_was_faulted(rq)))
 		return ABI_CAUSE_IOMMU_FAULT;
