@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 	int direct;
 
 	must(argc == 3, "slow_map FILE SECONDS");
-	seconds = atol(argv[2]);
+	seconds = strtol(argv[2], NULL, 10);
 	direct = open(argv[1], O_RDONLY | O_DIRECT | O_CLOEXEC); /* which writes what is changed, too */
 	must(direct >= 0, "open with O_DIRECT");
 	change_page(argv[1]);
