@@ -148,8 +148,11 @@ static int visit_inherited(const struct loaded_sample *sample, top_name_visitor 
 {
 	char name[1024];
 
+	if (!*sample->inherited_stall && !sample->is_wait)
+		return visit(context, "[a stall of its own]", true);
 	if (!*sample->inherited_stall)
-		return visit(context, sample->is_wait ? "[not known]" : "[a stall of its own]", true);
+		return visit(context, strcmp(sample->stall, "sleep") ? "[not known]" : "[a sleep of its own]",
+		             true);
 	loaded_inherited_text(name, sizeof(name), sample->inherited_stall, sample->inherited_device,
 	                      sample->inherited_from);
 	return visit(context, name, true);
