@@ -79,7 +79,7 @@ static const struct top_code *choose_line(const struct top_section *section, con
 		if (!heaviest)
 			heaviest = code;
 		if (strcmp(code->line, FRAME_NOT_COPIED) != 0 && !strcmp(code->stall, heaviest->stall))
-			return LINE_PART * code->ns >= heaviest->ns ? code : heaviest;
+			return code->ns >= heaviest->ns / LINE_PART ? code : heaviest;
 	}
 	return heaviest;
 }
