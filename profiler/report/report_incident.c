@@ -81,24 +81,14 @@ static int lost_time(struct report_series *lost, const struct report_view *view)
 static int find_given_baseline(struct report_baseline *baseline, struct report_view *other)
 {
 	struct report_series lost;
-	size_t from = 0, to;
-	bool *there = NULL;
-	int err = lost_time(&lost, other);
+	int err = report_view_cut_away(other, RANK_WIDE_NS);
 
+	if (!err)
+		err = lost_time(&lost, other);
 	if (err)
 		return err;
-	to = lost.n;
-	err = report_view_there(&there, other, &lost);
-	while (there && from < to && !there[from])
-		from++;
-	while (there && to > from + 1 && !there[to - 1])
-		to--;
-	if (!err)
-		err = report_baseline_of(baseline, &lost, from, to, REPORT_LEAST_SIGMA);
-	other->begin_ns = lost.begin_ns + from * lost.step_ns;
-	other->end_ns = lost.begin_ns + to * lost.step_ns;
+	err = report_baseline_of(baseline, &lost, 0, lost.n, REPORT_LEAST_SIGMA);
 	report_series_free(&lost);
-	free(there);
 	*baseline = (struct report_baseline){ .given = true,
 		                              .median = baseline->median,
 		                              .sigma = baseline->sigma };

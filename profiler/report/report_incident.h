@@ -7,7 +7,7 @@
 
 /*
  * Fills the ranking's symptom, baseline, incident, mode (spike or steady) and times. `other`: the view of another profile
- * that gives the baseline, which is cut to the time with threads; or NULL. `hint`: when it is known already; or NULL. `recent_ns`: only the
+ * that gives the baseline, which is cut to the time with threads (report_view_cut_away()); or NULL. `hint`: when it is known already; or NULL. `recent_ns`: only the
  * newest incident counts, if it went on in the last so many nanoseconds; 0: the worst of all. 0 or -ENOMEM; in either case
  * report_ranking_free() frees the ranking.
  */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profiler/format/timeline.h"
+#include "profiler/report/report_axis.h"
 
 int report_series_new(struct report_series *series, uint64_t begin_ns, uint64_t end_ns, uint64_t step_ns)
 {
@@ -54,14 +55,16 @@ static void add_span(struct report_series *series, uint64_t from, uint64_t to, d
 	}
 }
 
-void report_series_add(struct report_series *series, const struct timeline *timeline, size_t lane)
+void report_series_add(struct report_series *series, const struct report_axis *axis,
+                       const struct timeline *timeline, size_t lane)
 {
 	const struct timeline_lane *of = timeline_lane_at(timeline, lane);
 	size_t count;
 	const struct timeline_point *points = timeline_points(timeline, lane, &count);
 
 	for (size_t i = 0; i < count; i++)
-		add_span(series, points[i].begin_ns, points[i].begin_ns + of->bucket_ns,
+		add_span(series, report_axis_at(axis, points[i].begin_ns),
+		         report_axis_at(axis, points[i].begin_ns + of->bucket_ns),
 		         (double)points[i].value / (double)of->bucket_ns);
 }
 

@@ -10,12 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct report_axis;
 struct timeline;
 
 #define REPORT_SERIES_MAX (1u << 20) /* values of one series */
 
 struct report_series {
-	uint64_t begin_ns; /* Unix time */
+	uint64_t begin_ns; /* on the axis of the view that it is of (report_axis.h) */
 	uint64_t step_ns;
 	size_t n;
 	double *v;
@@ -26,8 +27,9 @@ struct report_series {
 int report_series_new(struct report_series *series, uint64_t begin_ns, uint64_t end_ns, uint64_t step_ns);
 void report_series_free(struct report_series *series);
 
-/* Adds a lane of the timeline. What lies outside is left out. */
-void report_series_add(struct report_series *series, const struct timeline *timeline, size_t lane);
+/* Adds a lane of the timeline. What lies outside, or in a cut, is left out. */
+void report_series_add(struct report_series *series, const struct report_axis *axis,
+                       const struct timeline *timeline, size_t lane);
 
 /* Replaces each value by the mean of those up to `reach` places around it. 0 or -ENOMEM. */
 int report_series_smooth(struct report_series *series, size_t reach);

@@ -90,7 +90,7 @@ int report_view_sum(struct report_series *series, const struct report_view *view
 
 	for (size_t i = 0; i < timeline_count(view->timeline) && !err; i++)
 		if (wants(view, timeline_lane_at(view->timeline, i), ctx))
-			report_series_add(series, view->timeline, i);
+			report_series_add(series, &view->axis, view->timeline, i);
 	return err;
 }
 
@@ -185,6 +185,46 @@ int report_view_there(bool **there, const struct report_view *view, const struct
 		*there = NULL;
 	}
 	report_series_free(&threads);
+	return err;
+}
+
+/* From the last to the first, so that the axis is as it was before each. */
+static int cut_all(struct report_view *view, const struct report_series *places, const bool *there)
+{
+	size_t to = places->n, from;
+	int err = 0;
+
+	for (; to && !err; to = from) {
+		from = to - 1;
+		if (there[from])
+			continue;
+		while (from && !there[from - 1])
+			from--;
+		err = report_axis_cut(
+		        &view->axis, report_axis_unix(&view->axis, places->begin_ns + from * places->step_ns),
+		        report_axis_unix(&view->axis, places->begin_ns + to * places->step_ns));
+	}
+	return err;
+}
+
+int report_view_cut_away(struct report_view *view, uint64_t step_ns)
+{
+	uint64_t begin_ns = report_axis_unix(&view->axis, view->begin_ns),
+	         end_ns = report_axis_unix(&view->axis, view->end_ns);
+	struct report_series places;
+	bool *there;
+	int err = report_series_new(&places, view->begin_ns, view->end_ns, step_ns);
+
+	if (err)
+		return err;
+	err = report_view_there(&there, view, &places);
+	if (!err) {
+		err = cut_all(view, &places, there);
+		free(there);
+	}
+	report_series_free(&places);
+	view->begin_ns = report_axis_at(&view->axis, begin_ns);
+	view->end_ns = report_axis_at(&view->axis, end_ns);
 	return err;
 }
 
@@ -312,5 +352,6 @@ void report_view_close(struct report_view *view)
 	free(view->classes);
 	report_loop_free(&view->loop);
 	report_spins_free(&view->spins);
+	report_axis_free(&view->axis);
 	*view = (struct report_view){ .classes = NULL };
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "profiler/format/timeline.h"
+#include "profiler/report/report_axis.h"
 #include "profiler/report/report_loop.h"
 #include "profiler/report/report_series.h"
 #include "profiler/report/report_spins.h"
@@ -25,6 +26,7 @@ struct loaded_profiles;
 struct report_view {
 	const struct loaded_profiles *input;
 	const struct timeline *timeline;
+	struct report_axis axis;   /* which the times below, and those of its series, are on */
 	uint64_t begin_ns, end_ns; /* without what is before and after the tagged threads' usual number */
 	bool pushed;               /* some tags are pushed ones */
 	const char **classes;      /* those of processes, which then do not count */
@@ -61,6 +63,9 @@ bool report_view_is_time(const struct report_view *view, const struct timeline_l
 /* In which places of a series of the view's time the tagged threads are there: all but stretches of REPORT_AWAY_NS and longer with less than a
  * quarter of their usual number. *there: the caller frees it. 0 or -ENOMEM. */
 int report_view_there(bool **there, const struct report_view *view, const struct report_series *series);
+
+/* Cuts the other places out of the view's axis, as they are no part of a run that is compared with. `step_ns`: of the places. 0 or -ENOMEM. */
+int report_view_cut_away(struct report_view *view, uint64_t step_ns);
 
 /* The width of the widest buckets of what the ledger tells; TIMELINE_LEDGER_BUCKET_NS or more. */
 uint64_t report_view_bucket(const struct report_view *view);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profiler/format/timeline.h"
+#include "profiler/report/report_axis.h"
 #include "profiler/report/report_series.h"
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
@@ -74,6 +75,7 @@ static void test_report_series__lanes(void **state)
 	struct timeline_lane narrow = { .kind = TIMELINE_STALL, .name = "block_io", .bucket_ns = 10 };
 	struct timeline_lane wide = { .kind = TIMELINE_RUNQUEUE, .bucket_ns = 100 };
 	struct timeline *timeline = timeline_new(0);
+	const struct report_axis uncut = { .n = 0 };
 	struct report_series series, hundreds;
 
 	(void)state;
@@ -82,15 +84,15 @@ static void test_report_series__lanes(void **state)
 	assert_int_equal(timeline_add(timeline, &narrow, 5000, 5010, 10), 0); /* outside */
 	assert_int_equal(report_series_new(&series, 1000, 1200, 20), 0);
 	assert_int_equal(series.n, 10);
-	report_series_add(&series, timeline, 0);
-	report_series_add(&series, timeline, 1);
+	report_series_add(&series, &uncut, timeline, 0);
+	report_series_add(&series, &uncut, timeline, 1);
 	NEAR(series.v[0], 0.5);
 	NEAR(series.v[1], 0.5);
 	NEAR(series.v[2], 0);
 	NEAR(series.v[5], 0.5);
 	NEAR(series.v[9], 0.5);
 	assert_int_equal(report_series_new(&hundreds, 1000, 1200, 100), 0);
-	report_series_add(&hundreds, timeline, 0);
+	report_series_add(&hundreds, &uncut, timeline, 0);
 	NEAR(hundreds.v[0], 0.2);
 	assert_int_equal(report_series_smooth(&series, 1), 0);
 	NEAR(series.v[0], 0.5);

@@ -1,0 +1,92 @@
+/* Tests of report_rank.h: what is usual is what another profile says. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "profiler/report/report_primary.h"
+#include "profiler/report/report_rank.h"
+#include "tests/unit/profiler/report/planted_run.h"
+
+/* Twenty seconds and more: half of a thread's time on the CPU, and some for the disk. */
+static void a_stretch(struct run *run, int from, int to)
+{
+	seconds(run, TIMELINE_ONCPU, "train_step", from, to, (int64_t)SECOND / 2);
+	seconds(run, TIMELINE_STEPS, "train_step", from, to, 50);
+	lane(run, TIMELINE_STALL, "loader", "block_io", "vda", from, to, 0.3);
+}
+
+static struct run stretches(int second_from)
+{
+	struct run run = {
+		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
+	};
+
+	assert_int_equal(stamp_add_window(run.input.stamp, T0, T0 + 20 * SECOND), 0);
+	row(&run, "train_step", false, LEDGER_ONCPU, "", 10 * (int64_t)SECOND);
+	row(&run, "loader", false, LEDGER_STALL, "block_io", 6 * (int64_t)SECOND);
+	tags(&run, "train_step", 0, 50);
+	a_stretch(&run, 0, 20);
+	if (second_from) {
+		assert_int_equal(stamp_add_window(run.input.stamp, T0 + (uint64_t)second_from * SECOND,
+		                                  T0 + (uint64_t)(second_from + 20) * SECOND),
+		                 0);
+		a_stretch(&run, second_from, second_from + 20);
+	}
+	return run;
+}
+
+/* Pauses between its windows, or between two of its jobs, are no time in which nothing was lost. */
+static void test_report_baseline__with_pauses(void **state)
+{
+	struct run usual_run = stretches(3600), slow = stretches(0);
+	struct report_ranking ranking;
+
+	(void)state;
+	assert_int_equal(report_rank(&ranking, &slow.input, &usual_run.input, NULL, NULL), 0);
+	assert_int_not_equal(ranking.mode, REPORT_SPIKE);
+	assert_true(ranking.baseline.given);
+	assert_true(fabs(ranking.baseline.median - 0.3) < 1e-6);
+	assert_true(fabs(ranking.steps_before - 50) < 1e-6);
+	report_ranking_free(&ranking);
+	lane(&slow, TIMELINE_STALL, "loader", "writeback", "vda", 5, 8, 0.8);
+	assert_int_equal(report_rank(&ranking, &slow.input, &usual_run.input, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_SPIKE);
+	assert_string_equal(ranking.primary->name, "writeback");
+	assert_true(fabs(find(&ranking, "block_io")->before - 0.3) < 1e-6);
+	report_ranking_free(&ranking);
+	end(&slow);
+	end(&usual_run);
+}
+
+/* What a class ran on a CPU is of the time in which it was there, too. */
+static void test_report_baseline__with_pauses_and_more_work(void **state)
+{
+	struct run usual_run = stretches(3600), slow = stretches(0);
+	struct report_ranking ranking;
+
+	(void)state;
+	seconds(&slow, TIMELINE_STEPS, "train_step", 0, 20, -25);
+	assert_int_equal(report_rank(&ranking, &slow.input, &usual_run.input, NULL, NULL), 0);
+	assert_true(ranking.by_steps);
+	assert_string_equal(ranking.oncpu.class, "train_step");
+	assert_true(fabs(ranking.oncpu.before_ns - 10 * (double)MS) < 0.1 * (double)MS);
+	assert_true(fabs(ranking.oncpu.during_ns - 20 * (double)MS) < 0.1 * (double)MS);
+	report_ranking_free(&ranking);
+	end(&slow);
+	end(&usual_run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_report_baseline__with_pauses),
+		cmocka_unit_test(test_report_baseline__with_pauses_and_more_work),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
