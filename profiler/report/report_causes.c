@@ -47,13 +47,11 @@ void report_causes_add(struct report_cause *causes, size_t *count, const struct 
 	causes[(*count)++] = *cause;
 }
 
-static struct report_cause cause_of_spin(const struct report_spin *spin)
+static struct timeline_lane lane_of_spin(const struct report_spin *spin)
 {
-	const struct timeline_lane lane = {
+	return (struct timeline_lane){
 		.kind = TIMELINE_SPIN, .class = spin->class, .name = spin->cause, .device = ""
 	};
-
-	return report_cause_of_lane(&lane);
 }
 
 void report_causes_add_ledger(struct report_cause *causes, size_t *count, const struct report_view *view)
@@ -78,10 +76,10 @@ void report_causes_add_ledger(struct report_cause *causes, size_t *count, const 
 			report_causes_add(causes, count, &cause);
 	}
 	for (size_t i = 0; i < view->spins.n; i++) {
-		const struct report_spin *spin = &view->spins.spin[i];
-		struct report_cause cause = cause_of_spin(spin);
+		struct timeline_lane lane = lane_of_spin(&view->spins.spin[i]);
+		struct report_cause cause = report_cause_of_lane(&lane);
 
-		if (report_view_counts(view, spin->class) && !view->without_spins)
+		if (report_view_is_lost(view, &lane, NULL))
 			report_causes_add(causes, count, &cause);
 	}
 }
@@ -122,7 +120,8 @@ static double spun_for(const struct report_view *view, const struct report_cause
 
 	for (size_t i = 0; i < view->spins.n && !view->without_spins; i++) {
 		const struct report_spin *spin = &view->spins.spin[i];
-		struct report_cause of_spin = cause_of_spin(spin);
+		struct timeline_lane lane = lane_of_spin(spin);
+		struct report_cause of_spin = report_cause_of_lane(&lane);
 
 		if (report_cause_same(&of_spin, cause) && (of_loop ? report_loop_has(&view->loop, spin->class)
 		                                                   : report_view_counts(view, spin->class)))

@@ -252,6 +252,7 @@ static const struct report_cause *largest_whole(const struct report_ranking *out
 int report_primary_choose_whole(struct report_ranking *out, const struct report_view *view)
 {
 	const struct report_cause *largest;
+	struct report_view all = *view;
 	struct report_cause *causes;
 	size_t count = 0;
 
@@ -261,7 +262,8 @@ int report_primary_choose_whole(struct report_ranking *out, const struct report_
 	causes = calloc(ledger_count(view->input->ledger) + view->spins.n + 1, sizeof(*causes));
 	if (!causes)
 		return -ENOMEM;
-	report_causes_add_ledger(causes, &count, view);
+	all.untold = NULL; /* nothing is compared */
+	report_causes_add_ledger(causes, &count, &all);
 	report_causes_share(causes, count, view);
 	largest = largest_whole(out, causes, count);
 	if (largest) {

@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
-#include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report_away.h"
 #include "profiler/report/report_causes.h"
 #include "profiler/report/report_incident.h"
 #include "profiler/report/report_oncpu.h"
 #include "profiler/report/report_primary.h"
+#include "profiler/report/report_untold.h"
 #include "profiler/report/report_view.h"
 
 #define CONTEXT_NS 2000000000ULL /* before the incident, for the correlation */
@@ -128,26 +128,6 @@ static int correlate_with_primary(const struct rank *rank)
 	return err;
 }
 
-/* Whether the given baseline says what a signal was: it has it, or could read it and there was none. */
-static bool has_looked_at(const struct report_view *view, const char *signal)
-{
-	const struct stamp *stamp = view->input->stamp;
-
-	for (size_t i = 0; i < timeline_count(view->timeline); i++) {
-		const struct timeline_lane *lane = timeline_lane_at(view->timeline, i);
-
-		if (lane->kind == TIMELINE_SIGNAL && !*lane->class && !strcmp(lane->name, signal))
-			return true;
-	}
-	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
-		struct stamp_hook hook = stamp_hook_at(stamp, i);
-
-		if (!strcmp(hook.cause, REPORT_SIGNALS) && !strcmp(hook.hook, signal))
-			return hook.state == HOOK_ATTACHED;
-	}
-	return false;
-}
-
 /* What is not known of before makes no difference to it. */
 static void compare(struct report_cause *cause, const struct report_baseline *baseline,
                     const struct report_spike *incident, uint64_t step_ns)
@@ -177,7 +157,7 @@ static int score(const struct rank *rank, struct report_cause *cause)
 	if (!err) {
 		cause->during = report_mean(wide.v + incident->from, incident->to - incident->from);
 		cause->before_unknown = rank->has_other && cause->kind == TIMELINE_SIGNAL &&
-		                        !has_looked_at(&rank->other, cause->name);
+		                        !report_untold_tells_signal(&rank->other, cause->name);
 		compare(cause, &baseline, incident, wide.step_ns);
 	}
 	/* Where nothing stands out there is nothing to correlate with, and the whole run would be looked at. */
@@ -190,8 +170,10 @@ static int score(const struct rank *rank, struct report_cause *cause)
 
 /* --- which there are ---------------------------------------------------------------------------------------- */
 
+/* Where nothing stands out the ranking is of this run's own ledger, and what is not compared belongs there. */
 static int list_causes(struct rank *rank)
 {
+	struct report_view view = rank->view;
 	size_t lanes = timeline_count(rank->view.timeline), rows = ledger_count(rank->view.input->ledger);
 	struct report_ranking *out = rank->out;
 
@@ -199,6 +181,7 @@ static int list_causes(struct rank *rank)
 	out->signals = calloc(lanes + 1, sizeof(*out->signals));
 	if (!out->causes || !out->signals)
 		return -ENOMEM;
+	view.untold = out->mode == REPORT_SPIKE ? view.untold : NULL;
 	for (size_t i = 0; i < lanes; i++) {
 		const struct timeline_lane *lane = timeline_lane_at(rank->view.timeline, i);
 		struct report_cause cause = report_cause_of_lane(lane);
@@ -207,11 +190,11 @@ static int list_causes(struct rank *rank)
 			continue; /* of a process: report_users.h */
 		if (lane->kind == TIMELINE_SIGNAL)
 			report_causes_add(out->signals, &out->signal_count, &cause);
-		else if (report_view_is_lost(&rank->view, lane, NULL))
+		else if (report_view_is_lost(&view, lane, NULL))
 			report_causes_add(out->causes, &out->count, &cause);
 	}
 	if (out->mode != REPORT_SPIKE)
-		report_causes_add_ledger(out->causes, &out->count, &rank->view);
+		report_causes_add_ledger(out->causes, &out->count, &view);
 	return 0;
 }
 
@@ -396,6 +379,21 @@ static int rank_whole(struct rank *rank)
 	return err ? err : score_all(rank);
 }
 
+/* What one of the two does not tell of counts on neither side. 0 or -ENOMEM. */
+static int leave_untold_out(struct rank *rank)
+{
+	struct report_untold *untold = calloc(1, sizeof(*untold));
+
+	if (!untold)
+		return -ENOMEM;
+	rank->out->untold = untold;
+	if (report_spins_untold(rank->view.input) || report_spins_untold(rank->other.input))
+		rank->view.without_spins = rank->other.without_spins = true;
+	report_untold_find(untold, &rank->view, &rank->other);
+	rank->view.untold = rank->other.untold = untold;
+	return 0;
+}
+
 int report_rank(struct report_ranking *ranking, const struct loaded_profiles *input,
                 const struct loaded_profiles *baseline, const char *steps, const struct report_hint *hint)
 {
@@ -408,8 +406,8 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = report_view_open(&rank.other, baseline, rank.view.steps);
 		rank.has_other = !err;
 	}
-	if (rank.has_other && (report_spins_untold(input) || report_spins_untold(baseline)))
-		rank.view.without_spins = rank.other.without_spins = true;
+	if (rank.has_other)
+		err = leave_untold_out(&rank);
 	if (!err)
 		err = report_incident_find(ranking, &rank.view, rank.has_other ? &rank.other : NULL, hint, 0);
 	if (!err)
@@ -443,5 +441,6 @@ void report_ranking_free(struct report_ranking *ranking)
 	free(ranking->signals);
 	free(ranking->stretches);
 	report_spins_free(&ranking->spins);
+	free(ranking->untold);
 	*ranking = (struct report_ranking){ .mode = REPORT_NOTHING };
 }

@@ -12,6 +12,8 @@
 #include "profiler/report/report_spins.h"
 #include "profiler/report/report_spikes.h"
 
+struct report_untold;
+
 /* What report_live.h has found while it went on. */
 struct report_hint {
 	uint64_t begin_ns, end_ns; /* Unix time; end_ns: 0 while it goes on */
@@ -104,6 +106,7 @@ struct report_ranking {
 	/* Where the recording has a cause that took far more in all of it than the incident's did there: that, by the ledger. It may be
 	 * the same one. name NULL: there is none. */
 	struct report_cause whole;
+	struct report_untold *untold; /* what is not compared; NULL: nothing is given to compare with */
 	bool whole_is_usual; /* half of that and more came at its usual rate, not in stretches that stand out */
 	struct report_spins spins;    /* what threads waited on a CPU in all */
 	struct report_oncpu oncpu;    /* of an incident by steps */

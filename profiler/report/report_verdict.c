@@ -22,6 +22,7 @@
 #include "profiler/report/report_loop_text.h"
 #include "profiler/report/report_oncpu.h"
 #include "profiler/report/report_primary.h"
+#include "profiler/report/report_untold.h"
 #include "profiler/report/report_words.h"
 
 #define CELL_BYTES   256
@@ -368,6 +369,8 @@ char *report_verdict_text(const struct report *report)
 		steady_verdict(out, report);
 	else
 		no_verdict(out, report, waits);
+	if (report->ranking.untold)
+		report_untold_text(out, report->ranking.untold);
 	whole_text(out, &report->ranking);
 	users_text(out, report);
 	report_loop_lost_text(out, report);

@@ -66,9 +66,19 @@ bool report_view_counts(const struct report_view *view, const char *class)
 	return !view->pushed || !is_listed(view, class);
 }
 
-bool report_view_is_lost(const struct report_view *view, const struct timeline_lane *lane, const void *unused)
+bool report_view_is_untold(const struct report_untold *untold, const struct timeline_lane *lane)
 {
-	(void)unused;
+	enum timeline_kind kind = lane->kind == TIMELINE_SPIN ? TIMELINE_STALL : lane->kind;
+
+	for (size_t i = 0; untold && i < untold->n; i++)
+		if (untold->cause[i].kind == kind && !strcmp(untold->cause[i].name, lane->name))
+			return true;
+	return false;
+}
+
+/* Also what is not compared. */
+static bool is_lost_at_all(const struct report_view *view, const struct timeline_lane *lane)
+{
 	if (lane->kind == TIMELINE_BLOCKED)
 		return view->pushed && report_view_counts(view, lane->class) &&
 		       !report_loop_idles(&view->loop, lane->class);
@@ -77,9 +87,16 @@ bool report_view_is_lost(const struct report_view *view, const struct timeline_l
 	       report_view_counts(view, lane->class);
 }
 
+bool report_view_is_lost(const struct report_view *view, const struct timeline_lane *lane, const void *unused)
+{
+	(void)unused;
+	return is_lost_at_all(view, lane) && !report_view_is_untold(view->untold, lane);
+}
+
 bool report_view_is_time(const struct report_view *view, const struct timeline_lane *lane, const void *unused)
 {
-	return (lane->kind != TIMELINE_SPIN && report_view_is_lost(view, lane, unused)) ||
+	(void)unused;
+	return (lane->kind != TIMELINE_SPIN && is_lost_at_all(view, lane)) ||
 	       (lane->kind == TIMELINE_ONCPU && report_view_counts(view, lane->class));
 }
 

@@ -23,6 +23,22 @@
 
 struct loaded_profiles;
 
+/* What one of two profiles that are compared could not see (report_untold.h). */
+#define REPORT_UNTOLD_MAX       64
+#define REPORT_UNTOLD_WHY_BYTES 160
+
+struct report_untold_cause {
+	enum timeline_kind kind; /* a stall or blocked */
+	const char *name;        /* the timeline's */
+	bool of_other;           /* the given baseline does not tell it; else the profile itself */
+	char why[REPORT_UNTOLD_WHY_BYTES];
+};
+
+struct report_untold {
+	struct report_untold_cause cause[REPORT_UNTOLD_MAX]; /* what is beyond counts as told */
+	size_t n;
+};
+
 struct report_view {
 	const struct loaded_profiles *input;
 	const struct timeline *timeline;
@@ -35,6 +51,7 @@ struct report_view {
 	struct report_loop loop;
 	struct report_spins spins;
 	bool without_spins; /* they do not count: what this is compared with does not tell of any */
+	const struct report_untold *untold; /* likewise, of other causes; NULL: none */
 };
 
 typedef bool (*report_wants_fn)(const struct report_view *view, const struct timeline_lane *lane,
@@ -51,6 +68,9 @@ bool report_view_counts(const struct report_view *view, const char *class);
 /* The tags of the class `class`, a text, when they began. */
 bool report_view_is_steps(const struct report_view *view, const struct timeline_lane *lane,
                           const void *class);
+
+/* Whether it is of the lane's cause, as waits on a CPU are of that of those off it. `untold` NULL: there are none. */
+bool report_view_is_untold(const struct report_untold *untold, const struct timeline_lane *lane);
 
 /* Whether the lane is lost time. */
 bool report_view_is_lost(const struct report_view *view, const struct timeline_lane *lane,

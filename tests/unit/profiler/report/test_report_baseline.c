@@ -6,10 +6,14 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_rank.h"
+#include "profiler/report/report_untold.h"
+#include "profiler/tracer/probe_table.h"
 #include "tests/unit/profiler/report/planted_run.h"
 
 /* Twenty seconds and more: half of a thread's time on the CPU, and some for the disk. */
@@ -81,11 +85,94 @@ static void test_report_baseline__with_pauses_and_more_work(void **state)
 	end(&usual_run);
 }
 
+/* A run that waits for a GPU, and for others, which one of the two did not look at or did not record. */
+static void expect_untold(const struct report_ranking *ranking, const char *name, bool of_other,
+                          const char *why)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_not_equal(ranking->mode, REPORT_SPIKE);
+	assert_int_equal(ranking->untold->n, 1);
+	assert_string_equal(ranking->untold->cause[0].name, name);
+	assert_int_equal(ranking->untold->cause[0].of_other, of_other);
+	report_untold_text(out, ranking->untold);
+	assert_int_equal(fclose(out), 0);
+	assert_non_null(strstr(text, name));
+	assert_non_null(strstr(text, why));
+	free(text);
+}
+
+static void test_report_baseline__hooks_off(void **state)
+{
+	(void)state;
+	for (int attached = 0; attached < 2; attached++) {
+		struct run good = stretches(0), bad = stretches(0);
+		struct report_ranking ranking;
+
+		assert_int_equal(stamp_add_hook(good.input.stamp, "gpu_sync", "uprobe/cuda",
+		                                attached ? HOOK_ATTACHED : HOOK_UNUSED,
+		                                attached ? "" : PROBE_OFF),
+		                 0);
+		lane(&bad, TIMELINE_STALL, "train_step", "gpu_sync", "", 0, 20, 0.4);
+		lane(&bad, TIMELINE_SPIN, "train_step", "gpu_sync", "", 0, 20, 0.2);
+		assert_int_equal(report_rank(&ranking, &bad.input, &good.input, NULL, NULL), 0);
+		if (attached) {
+			assert_int_equal(ranking.untold->n, 0);
+			assert_int_equal(ranking.mode, REPORT_SPIKE);
+			assert_string_equal(ranking.primary->name, "gpu_sync");
+		} else {
+			expect_untold(&ranking, "gpu_sync", true, PROBE_OFF);
+		}
+		report_ranking_free(&ranking);
+		/* The other way round it is no improvement that hides what grew. */
+		lane(&good, TIMELINE_STALL, "loader", "writeback", "vda", 0, 20, 0.4);
+		if (!attached) {
+			assert_int_equal(report_rank(&ranking, &good.input, &bad.input, NULL, NULL), 0);
+			assert_int_equal(ranking.mode, REPORT_SPIKE);
+			assert_string_equal(ranking.primary->name, "writeback");
+			assert_true(ranking.baseline.median < 0.31);
+			report_ranking_free(&ranking);
+		}
+		lane(&bad, TIMELINE_STALL, "loader", "journal", "vda", 0, 20, 0.9);
+		assert_int_equal(report_rank(&ranking, &bad.input, &good.input, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, REPORT_SPIKE);
+		assert_int_equal(find(&ranking, "gpu_sync") != NULL, attached);
+		report_ranking_free(&ranking);
+		end(&bad);
+		end(&good);
+	}
+}
+
+/* `--waits none`: no lane has what the ledger has. */
+static void test_report_baseline__waits_not_recorded(void **state)
+{
+	(void)state;
+	for (int threshold = 0; threshold < 2; threshold++) {
+		struct run good = stretches(0), bad = stretches(0);
+		struct report_ranking ranking;
+
+		row(&good, "train_step", false, LEDGER_BLOCKED, threshold ? "poll" : "", 8 * (int64_t)SECOND);
+		if (threshold)
+			stamp_set_blocked_threshold(good.input.stamp, MS);
+		row(&bad, "train_step", false, LEDGER_BLOCKED, "poll", 8 * (int64_t)SECOND);
+		lane(&bad, TIMELINE_BLOCKED, "train_step", "poll", "", 0, 20, 0.4);
+		assert_int_equal(report_rank(&ranking, &bad.input, &good.input, NULL, NULL), 0);
+		expect_untold(&ranking, "poll", true, threshold ? "timeline" : "not recorded");
+		report_ranking_free(&ranking);
+		end(&bad);
+		end(&good);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_report_baseline__with_pauses),
 		cmocka_unit_test(test_report_baseline__with_pauses_and_more_work),
+		cmocka_unit_test(test_report_baseline__hooks_off),
+		cmocka_unit_test(test_report_baseline__waits_not_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
