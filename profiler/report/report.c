@@ -130,6 +130,8 @@ static const char *verdict_of(const struct report *report)
 	for (size_t i = 0; told && i < sizeof(by_signal) / sizeof(by_signal[0]); i++)
 		if (!strcmp(by_signal[i].signal, told->name))
 			return by_signal[i].verdict;
+	if (report_primary_as_baseline(&report->ranking))
+		return "as the baseline";
 	if (report_is_fault(report->ranking.primary->name))
 		return "device fault";
 	if (report_primary_is_wait(&report->ranking))

@@ -80,6 +80,8 @@ static void write_window(struct json_writer *json, const struct report *report)
 	json_member_u64(json, "end_ns", ranking->baseline_end_ns);
 	member_double(json, "threads_lost", ranking->baseline.median);
 	member_double(json, "sigma", ranking->baseline.sigma);
+	if (ranking->mode == REPORT_STEADY)
+		member_known(json, "share_of_primary", ranking->share_there);
 	json_object_end(json);
 	json_key(json, "incident");
 	json_object_begin(json);

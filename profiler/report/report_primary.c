@@ -15,10 +15,11 @@
 #define PRIMARY_SIGMAS     1
 #define STEADY_LEAST       0.05 /* of the wall time, for something to be wrong all the time */
 #define WAIT_BEFORE        0.25 /* of it and a wait of the loop's: what took less does not come before that */
-#define BOUND_LEAST        0.3  /* of the time, for a run to be bound by a GPU */
-#define WHOLE_LEAST        2    /* times what the incident took, for the whole run to have a word */
-#define WHOLE_PARTS        3    /* of the run, of which a stretch that tells less is no more than one */
-#define SIGNAL_CORRELATION 0.3  /* from which on a signal of the host speaks for a cause */
+#define USUAL_MOST         1.1 /* times its share in the given baseline: what takes no more is as it was there */
+#define BOUND_LEAST        0.3 /* of the time, for a run to be bound by a GPU */
+#define WHOLE_LEAST        2   /* times what the incident took, for the whole run to have a word */
+#define WHOLE_PARTS        3   /* of the run, of which a stretch that tells less is no more than one */
+#define SIGNAL_CORRELATION 0.3 /* from which on a signal of the host speaks for a cause */
 
 /* --- of a spike ----------------------------------------------------------------------------------------------- */
 
@@ -170,7 +171,37 @@ static const struct report_cause *largest_wait_of_loop(const struct report_ranki
 	return most;
 }
 
-void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view)
+bool report_primary_of_loop(const struct report_cause *cause)
+{
+	return cause->of_loop > cause->share;
+}
+
+/* What the primary cause takes in the other run, of the same time as in this one; negative: that run does not tell. */
+static double share_there(const struct report_cause *primary, const struct report_view *other)
+{
+	const struct timeline_lane lane = { .kind = primary->kind, .name = primary->name };
+	struct report_cause there = *primary;
+	bool loop = report_primary_of_loop(primary);
+	double share;
+
+	if (loop && !other->loop.n)
+		return -1;
+	report_causes_share(&there, 1, other);
+	share = loop ? there.of_loop : there.share;
+	return share <= 0 && report_view_is_untold(other->untold, &lane) ? -1 : share;
+}
+
+bool report_primary_as_baseline(const struct report_ranking *ranking)
+{
+	const struct report_cause *primary = ranking->primary;
+
+	return ranking->mode == REPORT_STEADY && ranking->baseline.given &&
+	       (report_primary_of_loop(primary) ? primary->of_loop : primary->share) <=
+	               USUAL_MOST * ranking->share_there;
+}
+
+void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view,
+                                  const struct report_view *other)
 {
 	const struct report_cause *wait, *felt;
 
@@ -185,6 +216,7 @@ void report_primary_choose_steady(struct report_ranking *out, const struct repor
 	if (out->primary && out->primary->family == FAMILY_GPU)
 		out->beside_gpu = largest_but_gpu(out);
 	out->unfelt = felt ? NULL : largest_steady(out, false);
+	out->share_there = out->primary && other ? share_there(out->primary, other) : -1;
 	if (!out->primary)
 		out->mode = REPORT_NOTHING;
 }

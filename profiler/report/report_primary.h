@@ -10,8 +10,16 @@
 
 /* Of an incident; causes and signals are sorted. */
 void report_primary_choose(struct report_ranking *out);
-/* Of a run that is slow all the time: scores are shares of the ledger then. Where no stall took enough, what the loop waits for most is the cause. */
-void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view);
+/* Of a run that is slow all the time: scores are shares of the ledger then. Where no stall took enough, what the loop waits for most is the cause.
+ * `other`: of the given baseline, or NULL. */
+void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view,
+                                  const struct report_view *other);
+
+/* Whether a cause of a steady run is told by its share of the loop's time, as that is more than the one of all threads' time. */
+bool report_primary_of_loop(const struct report_cause *cause);
+
+/* Whether a steady run's primary cause takes hardly more of the time than in the given baseline, so that it is no fault of this run. */
+bool report_primary_as_baseline(const struct report_ranking *ranking);
 
 /* Where no stall is to blame: the wait for others that took most, if a stall that took as much would be. NULL: there is none. */
 const struct report_cause *report_primary_wait(const struct report_ranking *ranking);

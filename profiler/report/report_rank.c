@@ -248,7 +248,7 @@ static int score_all(struct rank *rank)
 	if (out->mode == REPORT_SPIKE)
 		report_primary_choose(out);
 	else
-		report_primary_choose_steady(out, &rank->view);
+		report_primary_choose_steady(out, &rank->view, rank->has_other ? &rank->other : NULL);
 	return out->mode == REPORT_SPIKE ? correlate_with_primary(rank) : 0;
 }
 

@@ -99,6 +99,7 @@ struct report_ranking {
 	struct report_cause *signals; /* of the host, all that the timeline has */
 	size_t signal_count;
 	const struct report_cause *primary; /* NULL: none took much */
+	double share_there; /* of a steady run: what the primary cause takes in the given baseline, as report_primary_of_loop() says; negative: not known */
 	const struct report_cause *
 	        unfelt; /* took as much as a primary cause, but the loop did not wait for it; NULL: none, or it waited for another cause */
 	const struct report_cause *

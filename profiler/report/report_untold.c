@@ -135,7 +135,7 @@ void report_untold_text(FILE *out, const struct report_untold *untold)
 
 		if (was_told(untold, i))
 			continue;
-		fprintf(out, " Not compared, as %s does not tell of it (",
+		fprintf(out, " Not compared over time, as %s does not tell of it (",
 		        cause->of_other ? "the baseline" : "this profile");
 		text_print_clean(out, cause->why, 0);
 		fputs("):", out);

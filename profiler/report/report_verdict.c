@@ -162,7 +162,7 @@ static void spike_verdict(FILE *out, const struct report *report)
 /* How much of what a cause took of a whole run: of all threads' time, or of the loop's where it took more of that. */
 static void part_text(FILE *out, const struct report_cause *cause)
 {
-	bool loop = cause->of_loop > cause->share;
+	bool loop = report_primary_of_loop(cause);
 
 	fprintf(out, "%.1f %% of the %s", (loop ? cause->of_loop : cause->share) * 100,
 	        loop ? "loop's time" : "tagged threads' wall time");
@@ -208,15 +208,21 @@ static void steady_verdict(FILE *out, const struct report *report)
 	fprintf(out, "%s. Verdict: %s%s. %s (%s) took ",
 	        report->ranking.steps_left_out ? "Steps came more slowly for a while, which no wait "
 	                                         "explains; this was so all the time"
-	                                       : "Nothing stands out in time: it was like this all the time",
+	        : report->ranking.baseline.given
+	                ? "Nothing stands out of the baseline"
+	                : "Nothing stands out in time: it was like this all the time",
 	        report->verdict,
-	        report_primary_is_wait(&report->ranking) ? ", which need not be a fault" : "",
+	        report_primary_is_wait(&report->ranking) && !report_primary_as_baseline(&report->ranking)
+	                ? ", which need not be a fault"
+	                : "",
 	        report_cause_text(text, sizeof(text), primary),
 	        report_cause_words(report_primary_name(report)));
 	if (report_primary_is_wait(&report->ranking))
 		fprintf(out, "%.1f %% of the loop's time", primary->of_loop * 100);
 	else
 		part_text(out, primary);
+	if (report->ranking.share_there >= 0)
+		fprintf(out, ", in the baseline %.1f %%", report->ranking.share_there * 100);
 	inherited_text(out, report);
 	gpu_text(out, &report->ranking);
 	unfelt_text(out, &report->ranking);

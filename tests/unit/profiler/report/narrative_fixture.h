@@ -101,18 +101,25 @@ static inline void stalled(const char *cause, const char *device, int64_t ns)
 	assert_int_equal(ledger_add(input.ledger, &row), 0);
 }
 
-static inline char *report_in(enum report_format format, const struct report_hint *hint)
+/* Compared with `baseline`, unless that is NULL. */
+static inline char *report_beside(enum report_format format, const struct report_hint *hint,
+                                  const struct loaded_profiles *baseline)
 {
 	struct report report;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	assert_int_equal(report_make(&report, &input, NULL, NULL, hint), 0);
+	assert_int_equal(report_make(&report, &input, baseline, NULL, hint), 0);
 	assert_int_equal(report_write(out, &report, format), 0);
 	fclose(out);
 	report_release(&report);
 	return text;
+}
+
+static inline char *report_in(enum report_format format, const struct report_hint *hint)
+{
+	return report_beside(format, hint, NULL);
 }
 
 static inline char *report_with(const struct report_hint *hint)

@@ -166,6 +166,37 @@ static void test_report_baseline__waits_not_recorded(void **state)
 	}
 }
 
+/* Where nothing is beyond the baseline, what takes most is no fault if it takes as much there. */
+static void test_report_baseline__no_worse_than_it(void **state)
+{
+	static const struct {
+		int64_t there_ms;
+		bool as_baseline;
+	} cases[] = { { 9000, true }, { 6000, true }, { 5600, true }, { 3000, false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run good = stretches(0), same = stretches(0);
+		struct report_ranking ranking;
+
+		row(&good, "loader", false, LEDGER_STALL, "block_io",
+		    cases[i].there_ms * (int64_t)MS - 6 * (int64_t)SECOND);
+		assert_int_equal(report_rank(&ranking, &same.input, &good.input, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, REPORT_STEADY);
+		assert_string_equal(ranking.primary->name, "block_io");
+		assert_int_equal(report_primary_as_baseline(&ranking), cases[i].as_baseline);
+		assert_true(fabs(ranking.share_there -
+		                 (double)cases[i].there_ms / (double)(cases[i].there_ms + 10000)) < 1e-6);
+		report_ranking_free(&ranking);
+		assert_int_equal(report_rank(&ranking, &same.input, NULL, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, REPORT_STEADY);
+		assert_false(report_primary_as_baseline(&ranking));
+		report_ranking_free(&ranking);
+		end(&same);
+		end(&good);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_report_baseline__with_pauses_and_more_work),
 		cmocka_unit_test(test_report_baseline__hooks_off),
 		cmocka_unit_test(test_report_baseline__waits_not_recorded),
+		cmocka_unit_test(test_report_baseline__no_worse_than_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

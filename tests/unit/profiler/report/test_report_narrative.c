@@ -359,6 +359,29 @@ static void test_report_narrative__next_in_json(void **state)
 	free(text);
 }
 
+/* A run that is compared with itself. */
+static void test_report_narrative__as_the_baseline(void **state)
+{
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "block_io", "vda", 0, 20, 0.25);
+	stalled("block_io", "vda", 5 * (int64_t)SECOND);
+	text = report_in(REPORT_JSON, NULL);
+	expect(text, "\"verdict\": \"disk pressure\"");
+	expect(text, "\"share_of_primary\": null");
+	free(text);
+	text = report_beside(REPORT_MARKDOWN, NULL, &input);
+	expect(text,
+	       "Nothing stands out of the baseline. Verdict: as the baseline. block\\_io on vda (waiting for "
+	       "requests of a disk) took 33.3 % of the tagged threads' wall time, in the baseline 33.3 %.");
+	free(text);
+	text = report_beside(REPORT_JSON, NULL, &input);
+	expect(text, "\"verdict\": \"as the baseline\"");
+	expect(text, "\"share_of_primary\": 0.333");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -383,6 +406,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__waits_that_nobody_judges, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__bound_by_the_gpu, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__next_in_json, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__as_the_baseline, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
