@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/timeline.h"
 #include "symbolizer/base/growing_array.h"
 #include "symbolizer/base/search.h"
 
@@ -42,6 +43,60 @@ int report_axis_cut(struct report_axis *axis, uint64_t from_ns, uint64_t to_ns)
 		before_ns += cuts[i].to_ns - cuts[i].from_ns;
 	}
 	return 0;
+}
+
+static int compare_begins(const void *left, const void *right)
+{
+	const struct report_cut *a = left, *b = right;
+
+	return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
+}
+
+/* The buckets of all lanes that have a point, by their begin; the caller frees them. NULL: no memory, or there are none. */
+static struct report_cut *list_buckets(const struct timeline *timeline, size_t *n)
+{
+	struct report_cut *buckets;
+	size_t all = 0;
+
+	*n = 0;
+	for (size_t i = 0, count; i < timeline_count(timeline); i++, all += count)
+		timeline_points(timeline, i, &count);
+	buckets = all ? calloc(all, sizeof(*buckets)) : NULL;
+	for (size_t i = 0, count; buckets && i < timeline_count(timeline); i++) {
+		const struct timeline_point *points = timeline_points(timeline, i, &count);
+		uint64_t bucket_ns = timeline_lane_at(timeline, i)->bucket_ns;
+
+		for (size_t p = 0; p < count; p++)
+			buckets[(*n)++] = (struct report_cut){ .from_ns = points[p].begin_ns,
+				                               .to_ns = points[p].begin_ns + bucket_ns };
+	}
+	if (buckets)
+		qsort(buckets, *n, sizeof(*buckets), compare_begins);
+	return buckets;
+}
+
+int report_axis_cut_gaps(struct report_axis *axis, const struct timeline *timeline, uint64_t edge_ns,
+                         uint64_t grain_ns)
+{
+	size_t n;
+	struct report_cut *buckets = list_buckets(timeline, &n);
+	uint64_t end_ns = n ? buckets[0].to_ns : 0;
+	int err = buckets || !timeline_count(timeline) ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		const struct report_cut *bucket = &buckets[i];
+
+		if (bucket->from_ns > end_ns && bucket->from_ns - end_ns > 2 * edge_ns) {
+			uint64_t length_ns = bucket->from_ns - end_ns - 2 * edge_ns;
+
+			length_ns -= length_ns % grain_ns;
+			if (length_ns)
+				err = report_axis_cut(axis, end_ns + edge_ns, end_ns + edge_ns + length_ns);
+		}
+		end_ns = bucket->to_ns > end_ns ? bucket->to_ns : end_ns;
+	}
+	free(buckets);
+	return err;
 }
 
 uint64_t report_axis_at(const struct report_axis *axis, uint64_t unix_ns)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct timeline;
+
 struct report_cut {
 	uint64_t from_ns, to_ns; /* Unix time */
 	uint64_t before_ns;      /* cut before it, in all */
@@ -25,6 +27,11 @@ void report_axis_free(struct report_axis *axis);
 
 /* Cuts [from_ns, to_ns) of Unix time out, which may have cuts in it or touch some. 0 or -ENOMEM. */
 int report_axis_cut(struct report_axis *axis, uint64_t from_ns, uint64_t to_ns);
+
+/* Cuts the middle out of each stretch longer than twice `edge_ns` in which no lane has a point: `edge_ns` and more stay before and behind
+ * it, so that what ends or begins beside it does so on the axis, too. Cuts are multiples of `grain_ns`. 0 or -ENOMEM. */
+int report_axis_cut_gaps(struct report_axis *axis, const struct timeline *timeline, uint64_t edge_ns,
+                         uint64_t grain_ns);
 
 /* Where a Unix time is on the axis; of one in a cut: where that is. */
 uint64_t report_axis_at(const struct report_axis *axis, uint64_t unix_ns);

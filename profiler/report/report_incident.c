@@ -191,7 +191,8 @@ static int find_spikes(struct report_ranking *out, const struct report_view *vie
 	                : find_baseline(&out->baseline, view, &out->symptom);
 
 	if (!err)
-		err = report_spikes_find(&spikes, &count, &out->symptom, &out->baseline);
+		err = report_spikes_find(&spikes, &count, &out->symptom, &out->baseline,
+		                         report_view_covered_ns(view));
 	if (err)
 		return err;
 	if (other)
@@ -215,7 +216,8 @@ static int try_early(struct report_ranking *out, const struct report_view *view)
 
 	if (found <= 0)
 		return found;
-	err = report_spikes_find(&spikes, &count, &out->symptom, &out->baseline);
+	err = report_spikes_find(&spikes, &count, &out->symptom, &out->baseline,
+	                         report_view_covered_ns(view));
 	if (err)
 		return err;
 	place_incident(out, spikes, count);
@@ -273,4 +275,22 @@ int report_incident_move(struct report_ranking *out, const struct report_view *v
 	out->end_ns = symptom->begin_ns + to * symptom->step_ns;
 	out->during = incident->mean;
 	return report_slow_steps_look(out, view, 0, false);
+}
+
+void report_incident_tell(struct report_ranking *out, const struct report_axis *axis)
+{
+	const struct report_series *symptom = &out->symptom;
+
+	out->begin_ns = report_axis_unix(axis, out->begin_ns);
+	out->end_ns = report_axis_unix(axis, out->end_ns);
+	out->baseline_begin_ns = report_axis_unix(axis, out->baseline_begin_ns);
+	out->baseline_end_ns = report_axis_unix(axis, out->baseline_end_ns);
+	for (size_t i = 0; i < out->stretch_count; i++) {
+		struct report_stretch *stretch = &out->stretches[i];
+
+		stretch->begin_ns =
+		        report_axis_unix(axis, symptom->begin_ns + stretch->spike.from * symptom->step_ns);
+		stretch->end_ns =
+		        report_axis_unix(axis, symptom->begin_ns + stretch->spike.to * symptom->step_ns);
+	}
 }

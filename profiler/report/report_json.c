@@ -39,8 +39,6 @@ static void member_bool(struct json_writer *json, const char *key, bool value)
 
 static void write_others(struct json_writer *json, const struct report_ranking *ranking)
 {
-	const struct report_series *symptom = &ranking->symptom;
-
 	json_key(json, "other_incidents");
 	json_array_begin(json);
 	for (size_t i = 0; i < ranking->stretch_count; i++) {
@@ -49,8 +47,8 @@ static void write_others(struct json_writer *json, const struct report_ranking *
 		if (stretch->in_incident)
 			continue;
 		json_object_begin(json);
-		json_member_u64(json, "begin_ns", symptom->begin_ns + stretch->spike.from * symptom->step_ns);
-		json_member_u64(json, "end_ns", symptom->begin_ns + stretch->spike.to * symptom->step_ns);
+		json_member_u64(json, "begin_ns", stretch->begin_ns);
+		json_member_u64(json, "end_ns", stretch->end_ns);
 		member_double(json, "lost_ns", stretch->spike.excess);
 		json_member_string(json, "name", stretch->name);
 		json_member_string(json, "device", stretch->device);

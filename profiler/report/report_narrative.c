@@ -55,10 +55,16 @@ static void tell_window(struct report_document *document, const struct report *r
 		                    ranking->steps ? "fastest" : "quietest",
 		                    report_moment_text(from, ranking->baseline_begin_ns),
 		                    report_moment_text(to, ranking->baseline_end_ns));
-	if (covered.windows && ranking->begin_ns + BEFORE_NS < covered.first_ns)
+	if (ranking->mode == REPORT_SPIKE && covered.windows &&
+	    ranking->begin_ns + BEFORE_NS < covered.first_ns)
 		report_document_say(
 		        document,
 		        "The incident began before this window: stacks and requests are of this one.");
+	if (ranking->symptom.step_ns > RANK_WIDE_NS)
+		report_document_say(
+		        document,
+		        "It is so long that it is looked at in steps of %s: what is shorter does not show.",
+		        report_duration_text(length, (double)ranking->symptom.step_ns));
 	if (ranking->goes_on)
 		report_document_say(document,
 		                    "This report was written while it went on, and says nothing of what came "

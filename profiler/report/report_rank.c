@@ -424,6 +424,7 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = report_oncpu_find(ranking, &rank.view, rank.has_other ? &rank.other : NULL);
 	if (!err)
 		err = report_away_find(&ranking->away, &rank.view);
+	report_incident_tell(ranking, &rank.view.axis);
 	report_series_free(&rank.fine);
 	ranking->spins = rank.view.spins;
 	rank.view.spins = (struct report_spins){ .n = 0 };

@@ -47,6 +47,7 @@ struct report_cause {
 /* A stretch that stands out. */
 struct report_stretch {
 	struct report_spike spike;
+	uint64_t begin_ns, end_ns; /* Unix time */
 	bool looked_into;
 	bool in_incident;
 	const char *name, *device; /* its primary cause, if it was looked into; NULL: none took much */

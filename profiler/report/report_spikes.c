@@ -75,10 +75,10 @@ int report_baseline_find(struct report_baseline *baseline, const struct report_s
 
 /* Whether the stretch is worth telling. */
 static bool measure(struct report_spike *spike, const struct report_series *series,
-                    const struct report_baseline *baseline)
+                    const struct report_baseline *baseline, double covered_ns)
 {
 	double above, least = baseline->median * LEAST_EXCESS;
-	double part = LEAST_LOST_PART * (double)series->n * (double)series->step_ns;
+	double part = LEAST_LOST_PART * covered_ns;
 
 	spike->mean = report_mean(series->v + spike->from, spike->to - spike->from);
 	above = spike->mean - baseline->median;
@@ -100,7 +100,7 @@ static int keep(struct report_spike **spikes, size_t *count, size_t *room, const
 }
 
 int report_spikes_find(struct report_spike **spikes, size_t *count, const struct report_series *series,
-                       const struct report_baseline *baseline)
+                       const struct report_baseline *baseline, double covered_ns)
 {
 	double bound = baseline->median + SPIKE_SIGMAS * baseline->sigma;
 	size_t room = 0, gap = (size_t)(SPIKE_GAP_NS / series->step_ns);
@@ -120,7 +120,7 @@ int report_spikes_find(struct report_spike **spikes, size_t *count, const struct
 			spike.to = i + 1;
 		} else if (open && (i == series->n || i + 1 - spike.to > gap)) {
 			open = false;
-			if (measure(&spike, series, baseline))
+			if (measure(&spike, series, baseline, covered_ns))
 				err = keep(spikes, count, &room, &spike);
 		}
 	}

@@ -43,8 +43,8 @@ int report_baseline_find(struct report_baseline *baseline, const struct report_s
 int report_baseline_of(struct report_baseline *baseline, const struct report_series *series, size_t from,
                        size_t to, double least_sigma);
 
-/* *spikes: in order of time, the caller frees them. 0 or -ENOMEM. */
+/* `covered_ns`: how much of the series' time was recorded. *spikes: in order of time, the caller frees them. 0 or -ENOMEM. */
 int report_spikes_find(struct report_spike **spikes, size_t *count, const struct report_series *series,
-                       const struct report_baseline *baseline);
+                       const struct report_baseline *baseline, double covered_ns);
 
 #endif

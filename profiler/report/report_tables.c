@@ -26,8 +26,7 @@ void report_table_stretches(struct report_document *document, const struct repor
 
 		if (!stretch->looked_into || stretch->in_incident)
 			continue;
-		snprintf(cell[0], CELL_BYTES, "%s",
-		         report_moment_text(at, symptom->begin_ns + spike->from * symptom->step_ns));
+		snprintf(cell[0], CELL_BYTES, "%s", report_moment_text(at, stretch->begin_ns));
 		snprintf(cell[1], CELL_BYTES, "%s",
 		         report_duration_text(time, (double)((spike->to - spike->from) * symptom->step_ns)));
 		snprintf(cell[2], CELL_BYTES, "%s", report_duration_text(time, spike->excess));

@@ -129,6 +129,19 @@ static void span_of_lanes(struct report_view *view)
 		if (points[count - 1].begin_ns + lane->bucket_ns > view->end_ns)
 			view->end_ns = points[count - 1].begin_ns + lane->bucket_ns;
 	}
+	view->begin_ns = report_axis_at(&view->axis, view->begin_ns);
+	view->end_ns = report_axis_at(&view->axis, view->end_ns);
+}
+
+/* What lies between profiles is no time, so that it makes no series coarse. Where all was recorded, what has no threads is looked at
+ * (report_away.h). */
+static int cut_pauses(struct report_view *view)
+{
+	struct stamp_coverage covered = stamp_coverage(view->input->stamp);
+
+	if (covered.last_ns - covered.first_ns < covered.covered_ns + REPORT_AWAY_NS)
+		return 0;
+	return report_axis_cut_gaps(&view->axis, view->timeline, REPORT_AWAY_NS, report_view_bucket(view));
 }
 
 /* Below *least threads nobody is there: a quarter of what is usual while there are any, as there may be more time without. 0 or -ENOMEM. */
@@ -326,12 +339,14 @@ static void leave_edges_out(struct report_view *view)
 {
 	struct stamp_coverage covered = stamp_coverage(view->input->stamp);
 	uint64_t bucket = report_view_bucket(view), begin = view->begin_ns, end = view->end_ns;
+	uint64_t first_ns = report_axis_at(&view->axis, covered.first_ns),
+	         last_ns = report_axis_at(&view->axis, covered.last_ns);
 	bool wide = bucket > TIMELINE_LEDGER_BUCKET_NS;
 
-	if (covered.first_ns > begin && covered.first_ns - begin < bucket)
-		begin = wide ? (begin / bucket + 1) * bucket : covered.first_ns;
-	if (covered.last_ns < end && end - covered.last_ns < bucket)
-		end = wide ? (end - 1) / bucket * bucket : covered.last_ns;
+	if (first_ns > begin && first_ns - begin < bucket)
+		begin = wide ? (begin / bucket + 1) * bucket : first_ns;
+	if (last_ns < end && end - last_ns < bucket)
+		end = wide ? (end - 1) / bucket * bucket : last_ns;
 	if (begin < end) {
 		view->begin_ns = begin;
 		view->end_ns = end;
@@ -351,6 +366,8 @@ int report_view_open(struct report_view *view, const struct loaded_profiles *inp
 	view->steps = steps ? steps : choose_steps(view);
 	err = find_loop(view);
 	if (!err)
+		err = cut_pauses(view);
+	if (!err)
 		span_of_lanes(view);
 	if (!err)
 		err = view->begin_ns < view->end_ns ? trim(view) : -ENODATA;
@@ -362,6 +379,14 @@ int report_view_open(struct report_view *view, const struct loaded_profiles *inp
 	}
 	leave_edges_out(view);
 	return 0;
+}
+
+double report_view_covered_ns(const struct report_view *view)
+{
+	struct stamp_coverage covered = stamp_coverage(view->input->stamp);
+	double span_ns = (double)(view->end_ns - view->begin_ns);
+
+	return covered.windows && (double)covered.covered_ns < span_ns ? (double)covered.covered_ns : span_ns;
 }
 
 void report_view_close(struct report_view *view)

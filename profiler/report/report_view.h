@@ -42,7 +42,8 @@ struct report_untold {
 struct report_view {
 	const struct loaded_profiles *input;
 	const struct timeline *timeline;
-	struct report_axis axis;   /* which the times below, and those of its series, are on */
+	struct report_axis
+	        axis; /* which the times below, and those of its series, are on: without what is between profiles, where that is long */
 	uint64_t begin_ns, end_ns; /* without what is before and after the tagged threads' usual number */
 	bool pushed;               /* some tags are pushed ones */
 	const char **classes;      /* those of processes, which then do not count */
@@ -86,6 +87,9 @@ int report_view_there(bool **there, const struct report_view *view, const struct
 
 /* Cuts the other places out of the view's axis, as they are no part of a run that is compared with. `step_ns`: of the places. 0 or -ENOMEM. */
 int report_view_cut_away(struct report_view *view, uint64_t step_ns);
+
+/* How much of the view's time was recorded, what is between several profiles left out. */
+double report_view_covered_ns(const struct report_view *view);
 
 /* The width of the widest buckets of what the ledger tells; TIMELINE_LEDGER_BUCKET_NS or more. */
 uint64_t report_view_bucket(const struct report_view *view);

@@ -63,11 +63,34 @@ static void test_report_axis__a_series(void **state)
 	timeline_free(timeline);
 }
 
+/* Of a long stretch without points both edges stay. */
+static void test_report_axis__gaps(void **state)
+{
+	const struct timeline_lane lane = { .kind = TIMELINE_ONCPU, .bucket_ns = 10 };
+	const struct timeline_lane wide = { .kind = TIMELINE_STEPS, .bucket_ns = 100 };
+	struct timeline *timeline = timeline_new(0);
+	struct report_axis axis = { .n = 0 };
+
+	(void)state;
+	assert_int_equal(report_axis_cut_gaps(&axis, timeline, 50, 7), 0);
+	assert_int_equal(timeline_add(timeline, &lane, 10000, 10010, 1), 0);
+	assert_int_equal(timeline_add(timeline, &wide, 1000, 1100, 1), 0);
+	assert_int_equal(timeline_add(timeline, &lane, 1000, 1010, 1), 0);
+	assert_int_equal(timeline_add(timeline, &lane, 1200, 1210, 1), 0); /* that is no long one */
+	assert_int_equal(report_axis_cut_gaps(&axis, timeline, 50, 7), 0);
+	assert_int_equal(axis.n, 1);
+	assert_int_equal(axis.cuts[0].from_ns, 1260);
+	assert_int_equal(axis.cuts[0].to_ns, 9947); /* 1241 times 7 */
+	report_axis_free(&axis);
+	timeline_free(timeline);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_report_axis__cuts),
 		cmocka_unit_test(test_report_axis__a_series),
+		cmocka_unit_test(test_report_axis__gaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

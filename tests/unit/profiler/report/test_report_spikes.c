@@ -37,7 +37,9 @@ static size_t find(struct report_spike spikes[4])
 	size_t count;
 
 	assert_int_equal(report_baseline_find(&baseline, &series, &series, NULL), 0);
-	assert_int_equal(report_spikes_find(&found, &count, &series, &baseline), 0);
+	assert_int_equal(
+	        report_spikes_find(&found, &count, &series, &baseline, (double)(series.n * series.step_ns)),
+	        0);
 	for (size_t i = 0; i < count && i < 4; i++)
 		spikes[i] = found[i];
 	free(found);
@@ -130,15 +132,39 @@ static void test_report_spikes__a_minute_of_a_night(void **state)
 	for (size_t i = 0; i < long_run.n; i++)
 		night[i] = (i % 2 ? 0.53 : 0.47) + (i >= 20000 && i < 20060 ? 0.4 : 0);
 	assert_int_equal(report_baseline_find(&baseline, &long_run, &long_run, NULL), 0);
-	assert_int_equal(report_spikes_find(&found, &count, &long_run, &baseline), 0);
+	assert_int_equal(report_spikes_find(&found, &count, &long_run, &baseline,
+	                                    (double)(long_run.n * long_run.step_ns)),
+	                 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(found[0].from, 20000);
 	free(found);
 	for (size_t i = 20020; i < 20060; i++)
 		night[i] -= 0.4; /* 8 s of a thread are left */
-	assert_int_equal(report_spikes_find(&found, &count, &long_run, &baseline), 0);
+	assert_int_equal(report_spikes_find(&found, &count, &long_run, &baseline,
+	                                    (double)(long_run.n * long_run.step_ns)),
+	                 0);
 	assert_int_equal(count, 0);
 	free(found);
+}
+
+/* Nor is the hundredth one of what was not recorded. */
+static void test_report_spikes__of_what_is_covered(void **state)
+{
+	static double pause[600];
+	const struct report_series paused = { .step_ns = 1000000000, .n = 600, .v = pause };
+	struct report_baseline baseline = { .from = 0, .to = 20, .median = 0.1, .sigma = 0.02 };
+	struct report_spike *found;
+	size_t count;
+
+	(void)state;
+	for (size_t i = 0; i < 30; i++)
+		pause[i] = i >= 20 && i < 24 ? 0.5 : 0.1;
+	for (int covered = 0; covered < 2; covered++) {
+		assert_int_equal(
+		        report_spikes_find(&found, &count, &paused, &baseline, covered ? 30e9 : 600e9), 0);
+		assert_int_equal(count, covered);
+		free(found);
+	}
 }
 
 int main(void)
@@ -149,6 +175,7 @@ int main(void)
 		cmocka_unit_test(test_report_spikes__gaps_belong_to_it),
 		cmocka_unit_test(test_report_spikes__nothing),
 		cmocka_unit_test(test_report_spikes__a_minute_of_a_night),
+		cmocka_unit_test(test_report_spikes__of_what_is_covered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
