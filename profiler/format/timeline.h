@@ -91,7 +91,7 @@ const struct timeline_point *timeline_points(const struct timeline *timeline, si
  */
 int timeline_to_notes(const struct timeline *timeline, struct profile *profile);
 
-/* Adds what the notes say. Lines that are not as above are read as far as they are, and counted
+/* Adds what the notes say. Lines that are not as above, or of times beyond INT64_MAX, are read as far as they are, and counted
  * in *malformed (added to it; may be NULL), as are those of lanes beyond TIMELINE_LANES_MAX. 0 or -ENOMEM. */
 int timeline_from_notes(struct timeline *timeline, const struct profile *profile, size_t *malformed);
 

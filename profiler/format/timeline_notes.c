@@ -109,7 +109,7 @@ static int take_points(struct timeline *timeline, const struct timeline_lane *la
 		if (!next_point(&data, &gap, &value) ||
 		    __builtin_mul_overflow(gap, lane->bucket_ns, &moved_ns) ||
 		    __builtin_add_overflow(begin_ns, moved_ns, &begin_ns) ||
-		    __builtin_add_overflow(begin_ns, lane->bucket_ns, &end_ns))
+		    __builtin_add_overflow(begin_ns, lane->bucket_ns, &end_ns) || end_ns > INT64_MAX)
 			return -EINVAL;
 		err = timeline_add(timeline, lane, begin_ns, end_ns, value);
 	}

@@ -212,6 +212,8 @@ static void test_timeline__malformed_notes(void **state)
 		"stallprof.timeline kind=nap class=a name=b device=c bucket_ns=10 begin_ns=20 data=0:1",
 		"stallprof.timeline kind=stall class=a name=b device=c bucket_ns=10 data=0:1",
 		"stallprof.timeline kind=stall bucket_ns=10 begin_ns=20 data=18446744073709551615:1",
+		"stallprof.timeline kind=stall bucket_ns=1 begin_ns=18446744073709551000 data=0:1,1:1",
+		"stallprof.timeline kind=stall bucket_ns=10 begin_ns=9223372036854775800 data=0:1",
 	};
 	const size_t n = sizeof(lines) / sizeof(*lines);
 	struct timeline *timeline = new_timeline(0);
