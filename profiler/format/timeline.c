@@ -23,6 +23,9 @@ struct timeline {
 	size_t points, max_points; /* of all lanes */
 	size_t recent;             /* the lane that was asked for last: often the next, too */
 	size_t users;              /* lanes of processes */
+	size_t max_lanes;
+	uint64_t *refused; /* hashes of the lanes that timeline_refuse() was told of */
+	size_t refused_count, refused_room;
 };
 
 static const char *const kind_names[TIMELINE_KINDS] = {
@@ -42,7 +45,14 @@ struct timeline *timeline_new(size_t max_points)
 
 	if (timeline)
 		timeline->max_points = max_points ? max_points : TIMELINE_POINTS_MAX;
+	if (timeline)
+		timeline->max_lanes = TIMELINE_LANES_MAX;
 	return timeline;
+}
+
+void timeline_allow_many(struct timeline *timeline)
+{
+	timeline->max_lanes = TIMELINE_READ_LANES_MAX;
 }
 
 static void lane_free(struct lane *lane)
@@ -60,6 +70,7 @@ void timeline_free(struct timeline *timeline)
 	for (size_t i = 0; i < timeline->count; i++)
 		lane_free(&timeline->lanes[i]);
 	free(timeline->lanes);
+	free(timeline->refused);
 	free(timeline);
 }
 
@@ -140,10 +151,10 @@ static int lane_get(struct timeline *timeline, const struct timeline_lane *key, 
 	}
 	if (*out)
 		return 0;
-	if (timeline->count == TIMELINE_LANES_MAX)
+	if (timeline->count == timeline->max_lanes)
 		return -ENOSPC;
 	err = growing_array_reserve((void **)&timeline->lanes, timeline->count + 1, &timeline->room,
-	                            sizeof(**out), TIMELINE_LANES_MAX);
+	                            sizeof(**out), timeline->max_lanes);
 	if (err)
 		return err;
 	*out = &timeline->lanes[timeline->count];
@@ -196,6 +207,43 @@ static bool widen_narrowest(struct timeline *timeline)
 			widen(timeline, &timeline->lanes[i]);
 	}
 	return true;
+}
+
+/* --- lanes that found no room ----------------------------------------------------------------------------- */
+
+/* FNV-1a of its key. */
+static uint64_t hash_of(const struct timeline_lane *lane)
+{
+	const char *texts[] = { lane->class, lane->name, lane->device };
+	uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)lane->kind;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		for (const char *at = texts[i] ? texts[i] : ""; *at; at++)
+			hash = (hash ^ (unsigned char)*at) * 0x100000001b3u;
+		hash = (hash ^ 0xff) * 0x100000001b3u; /* no byte of a text */
+	}
+	return hash;
+}
+
+int timeline_refuse(struct timeline *timeline, const struct timeline_lane *lane)
+{
+	uint64_t hash = hash_of(lane);
+	int err;
+
+	for (size_t i = 0; i < timeline->refused_count; i++)
+		if (timeline->refused[i] == hash)
+			return 0;
+	err = growing_array_reserve((void **)&timeline->refused, timeline->refused_count + 1,
+	                            &timeline->refused_room, sizeof(*timeline->refused),
+	                            TIMELINE_REFUSED_MAX);
+	if (!err)
+		timeline->refused[timeline->refused_count++] = hash;
+	return err == -EFBIG ? 0 : err;
+}
+
+size_t timeline_refused(const struct timeline *timeline)
+{
+	return timeline ? timeline->refused_count : 0;
 }
 
 /* --- points ----------------------------------------------------------------------------------------------- */

@@ -20,6 +20,8 @@ struct profile;
 #define TIMELINE_LEDGER_BUCKET_NS 1000000000ULL /* of what the ledger tells */
 #define TIMELINE_BUCKET_MAX_NS    (86400 * 1000000000ULL)
 #define TIMELINE_LANES_MAX        512
+#define TIMELINE_READ_LANES_MAX   4096 /* of profiles read again, which may be many windows */
+#define TIMELINE_REFUSED_MAX      4096 /* lanes without room that are counted */
 
 /* Signals that are of a process, which is their class (profiler/session/host_users.h). A host may have any number of processes: beyond
  * TIMELINE_USERS_MAX lanes of them the others are one lane a name and device, of the class HOST_USER_OTHERS. */
@@ -60,12 +62,14 @@ const char *timeline_kind_name(enum timeline_kind kind);
 
 /* `max_points`: 0: TIMELINE_POINTS_MAX. NULL with errno ENOMEM. */
 struct timeline *timeline_new(size_t max_points);
+/* Lets it have up to TIMELINE_READ_LANES_MAX lanes, in place of TIMELINE_LANES_MAX. */
+void timeline_allow_many(struct timeline *timeline);
 void timeline_free(struct timeline *timeline);
 
 /*
  * Spreads `value` evenly over [begin_ns, end_ns), or puts it into the bucket of begin_ns if that is empty. NULL strings
  * count as "". A lane that has narrower buckets gets `bucket_ns` or wider; one with wider buckets keeps them. 0; -ENOMEM; -ENOSPC beyond
- * TIMELINE_LANES_MAX, or when no buckets are wide enough; -EINVAL: an end before its begin, or a bucket of 0 or over
+ * its number of lanes, or when no buckets are wide enough; -EINVAL: an end before its begin, or a bucket of 0 or over
  * TIMELINE_BUCKET_MAX_NS.
  */
 int timeline_add(struct timeline *timeline, const struct timeline_lane *lane, uint64_t begin_ns,
@@ -74,6 +78,11 @@ int timeline_add(struct timeline *timeline, const struct timeline_lane *lane, ui
 /* Adds all lanes of another one. A lane that there is no room for is left out, the others are added all the same. 0, or what the first
  * timeline_add() that failed said. */
 int timeline_merge(struct timeline *timeline, const struct timeline *from);
+
+/* Counts a lane that found no room, once. 0 or -ENOMEM. */
+int timeline_refuse(struct timeline *timeline, const struct timeline_lane *lane);
+/* How many there were, up to TIMELINE_REFUSED_MAX: what the others say is then not all. NULL has none. */
+size_t timeline_refused(const struct timeline *timeline);
 
 /* Lanes in the order of their first addition. What is handed out lives until the next call that adds. */
 size_t timeline_count(const struct timeline *timeline);
@@ -92,7 +101,7 @@ const struct timeline_point *timeline_points(const struct timeline *timeline, si
 int timeline_to_notes(const struct timeline *timeline, struct profile *profile);
 
 /* Adds what the notes say. Lines that are not as above, or of times beyond INT64_MAX, are read as far as they are, and counted
- * in *malformed (added to it; may be NULL), as are those of lanes beyond TIMELINE_LANES_MAX. 0 or -ENOMEM. */
+ * in *malformed (added to it; may be NULL), but for lanes that find no room: these are timeline_refuse()d. 0 or -ENOMEM. */
 int timeline_from_notes(struct timeline *timeline, const struct profile *profile, size_t *malformed);
 
 #endif

@@ -134,7 +134,7 @@ static int take_row(void *ctx, const struct note_fields *fields)
 		return -EINVAL;
 	lane.kind = kind;
 	err = take_points(ctx, &lane, begin_ns, data);
-	return err == -ENOSPC ? -EINVAL : err; /* told as a line that could not be read: the others can */
+	return err == -ENOSPC ? timeline_refuse(ctx, &lane) : err; /* the others have room */
 }
 
 int timeline_from_notes(struct timeline *timeline, const struct profile *profile, size_t *malformed)

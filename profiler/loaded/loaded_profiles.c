@@ -28,6 +28,8 @@ static int input_init(struct loaded_profiles *input)
 	input->checkpoints = checkpoint_rows_new();
 	input->stamp = stamp_new();
 	input->timeline = timeline_new(0);
+	if (input->timeline)
+		timeline_allow_many(input->timeline);
 	if (input->ledger && input->requests && input->gpu_jobs && input->checkpoints && input->stamp &&
 	    input->timeline)
 		return 0;

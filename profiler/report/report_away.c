@@ -113,6 +113,8 @@ int report_away_find(struct report_away *away, const struct report_view *view)
 	int err;
 
 	*away = (struct report_away){ .blind = !has_waits(view->timeline) };
+	if (!report_view_is_whole(view))
+		return 0;
 	if (!view->pushed || covered.last_ns - covered.first_ns >= covered.covered_ns + REPORT_AWAY_NS)
 		return 0;
 	err = report_view_sum(&steps, view, covered.first_ns, covered.last_ns, TIMELINE_LEDGER_BUCKET_NS,

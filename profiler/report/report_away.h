@@ -13,7 +13,7 @@
 #include "profiler/report/report_view.h"
 
 /* Of what the profile covers, from the first tagged thread on: by whole seconds, and by what of the threads' usual time is missing in those
- * beside them; what several profiles leave out in between was not recorded, and nothing is told then. 0 or -ENOMEM. */
+ * beside them; what several profiles leave out in between was not recorded, and nothing is told then, nor where the timeline was full. 0 or -ENOMEM. */
 int report_away_find(struct report_away *away, const struct report_view *view);
 
 /* A sentence without its full stop; there must be such time. */

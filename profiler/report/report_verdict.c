@@ -2,6 +2,7 @@
 
 #include "profiler/report/report_verdict.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -360,6 +361,20 @@ static void faults_text(FILE *out, const struct report *report)
 	}
 }
 
+/* Of lanes without room nobody knows whether they stand out. */
+static void full_text(FILE *out, const struct report *report)
+{
+	size_t lanes = timeline_refused(report->input->timeline);
+	uint64_t values = stamp_counter(report->input->stamp, "timeline_refused");
+
+	if (lanes)
+		fprintf(out, " The timeline was full, and %zu of its lanes are left out: ", lanes);
+	else if (values)
+		fprintf(out, " The timeline was full, and %" PRIu64 " values are not on it: ", values);
+	if (lanes || values)
+		fputs("what is said here of when is not of all threads.", out);
+}
+
 char *report_verdict_text(const struct report *report)
 {
 	char *text = NULL;
@@ -375,6 +390,8 @@ char *report_verdict_text(const struct report *report)
 		steady_verdict(out, report);
 	else
 		no_verdict(out, report, waits);
+	if (report->has_timeline)
+		full_text(out, report);
 	if (report->ranking.untold)
 		report_untold_text(out, report->ranking.untold);
 	whole_text(out, &report->ranking);

@@ -381,6 +381,11 @@ int report_view_open(struct report_view *view, const struct loaded_profiles *inp
 	return 0;
 }
 
+bool report_view_is_whole(const struct report_view *view)
+{
+	return !timeline_refused(view->timeline) && !stamp_counter(view->input->stamp, "timeline_refused");
+}
+
 double report_view_covered_ns(const struct report_view *view)
 {
 	struct stamp_coverage covered = stamp_coverage(view->input->stamp);

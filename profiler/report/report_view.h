@@ -88,6 +88,9 @@ int report_view_there(bool **there, const struct report_view *view, const struct
 /* Cuts the other places out of the view's axis, as they are no part of a run that is compared with. `step_ns`: of the places. 0 or -ENOMEM. */
 int report_view_cut_away(struct report_view *view, uint64_t step_ns);
 
+/* Whether the timeline had room for all: else it says of some threads nothing. */
+bool report_view_is_whole(const struct report_view *view);
+
 /* How much of the view's time was recorded, what is between several profiles left out. */
 double report_view_covered_ns(const struct report_view *view);
 

@@ -10,6 +10,7 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
 #include "profiler/top/top_hooks.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_frames.h"
@@ -357,6 +358,13 @@ static void tell_files(struct losses *losses, const struct loaded_profiles *inpu
 		fprintf(losses->out,
 		        "%zu lines of the ledger or the stamp could not be read and were left out.\n",
 		        input->malformed_lines);
+	if (timeline_refused(input->timeline) && losses_begin_line(losses))
+		fprintf(losses->out,
+		        "The timeline was full: %zu%s of its lanes are left out, so when what they tell of "
+		        "was "
+		        "is not known.\n",
+		        timeline_refused(input->timeline),
+		        timeline_refused(input->timeline) == TIMELINE_REFUSED_MAX ? " or more" : "");
 	if (ledger_folded(input->ledger) && losses_begin_line(losses))
 		fprintf(losses->out,
 		        "%" PRIu64 " rows of exact tags are summed by class, as there are more than %u: "

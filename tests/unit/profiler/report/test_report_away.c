@@ -136,6 +136,26 @@ static void test_report_away__what_cannot_be_told(void **state)
 	assert_int_equal(away.ns, 0);
 }
 
+/* Where lanes are missing, so may be those of the threads that were there. */
+static void test_report_away__a_full_timeline(void **state)
+{
+	const struct timeline_lane left_out = { .kind = TIMELINE_ONCPU, .class = "data_load" };
+
+	(void)state;
+	for (int full = 0; full < 3; full++) {
+		struct run run = a_recording(false);
+
+		assert_int_equal(stamp_add_window(run.input.stamp, T0, T0 + 60 * SECOND), 0);
+		there(&run, 0, 10);
+		there(&run, 50, 60);
+		if (full == 1)
+			assert_int_equal(timeline_refuse(run.input.timeline, &left_out), 0);
+		else
+			assert_int_equal(stamp_add_counter(run.input.stamp, "timeline_refused", full), 0);
+		assert_int_equal(away_of(&run).ns, full ? 0 : 40 * SECOND);
+	}
+}
+
 static void test_report_away__words(void **state)
 {
 	struct report_away away = {
@@ -175,6 +195,7 @@ int main(void)
 		cmocka_unit_test(test_report_away__in_the_middle_of_seconds),
 		cmocka_unit_test(test_report_away__steps_or_waits_go_on),
 		cmocka_unit_test(test_report_away__what_cannot_be_told),
+		cmocka_unit_test(test_report_away__a_full_timeline),
 		cmocka_unit_test(test_report_away__words),
 	};
 

@@ -382,6 +382,30 @@ static void test_report_narrative__as_the_baseline(void **state)
 	free(text);
 }
 
+static void test_report_narrative__a_full_timeline(void **state)
+{
+	const struct timeline_lane left_out[] = { { .kind = TIMELINE_ONCPU, .class = "data_load" },
+		                                  { .kind = TIMELINE_STEPS, .class = "data_load" } };
+	char *text;
+
+	(void)state;
+	text = report_with(NULL);
+	assert_null(strstr(text, "full"));
+	free(text);
+	assert_int_equal(stamp_add_counter(input.stamp, "timeline_refused", 7), 0);
+	text = report_with(NULL);
+	expect(text, "The timeline was full, and 7 values are not on it: what is said here of when is not of "
+	             "all threads.");
+	free(text);
+	assert_int_equal(timeline_refuse(input.timeline, &left_out[0]), 0);
+	assert_int_equal(timeline_refuse(input.timeline, &left_out[1]), 0);
+	text = report_with(NULL);
+	expect(text, "The timeline was full, and 2 of its lanes are left out: ");
+	expect(text, "The timeline was full: 2 of its lanes are left out, so when what they tell of was is "
+	             "not known.");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +431,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__bound_by_the_gpu, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__next_in_json, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__as_the_baseline, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__a_full_timeline, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
