@@ -140,4 +140,7 @@ int stamp_to_notes(const struct stamp *stamp, struct profile *profile);
  */
 int stamp_from_notes(struct stamp *stamp, const struct profile *profile, size_t *malformed);
 
+/* What a profile covers, by its notes alone; no windows: they do not say, or it is of another format. 0 or -ENOMEM. */
+int stamp_coverage_from_notes(const struct profile *profile, struct stamp_coverage *coverage);
+
 #endif

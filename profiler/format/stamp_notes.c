@@ -244,3 +244,20 @@ int stamp_from_notes(struct stamp *stamp, const struct profile *profile, size_t 
 	}
 	return err;
 }
+
+static int take_coverage(void *stamp, const struct note_fields *fields)
+{
+	return read_coverage(stamp, fields);
+}
+
+int stamp_coverage_from_notes(const struct profile *profile, struct stamp_coverage *coverage)
+{
+	struct stamp *stamp = stamp_new();
+	int err = stamp ? 0 : -ENOMEM;
+
+	if (!err && !check_format(profile))
+		err = note_rows_read(profile, "stallprof.covered", take_coverage, stamp, NULL);
+	*coverage = err ? (struct stamp_coverage){ .windows = 0 } : stamp_coverage(stamp);
+	stamp_free(stamp);
+	return err;
+}

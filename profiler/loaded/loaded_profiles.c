@@ -18,6 +18,7 @@
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_bound.h"
 #include "profiler/loaded/loaded_folder.h"
+#include "profiler/loaded/loaded_overlaps.h"
 
 static int input_init(struct loaded_profiles *input)
 {
@@ -117,9 +118,10 @@ struct loading {
 	struct loaded_profiles *input;
 	const struct loaded_options *options;
 	size_t max_bytes;
-	double share;         /* of each directory's files, the newest, that are loaded */
-	size_t listed, begun; /* directories' files: all, and those that were begun */
-	const char *outgrown; /* what another one was too much of; NULL: nothing */
+	double share;                  /* of each directory's files, the newest, that are loaded */
+	struct loaded_windows windows; /* those that are loaded */
+	size_t listed, begun;          /* directories' files: all, and those that were begun */
+	const char *outgrown;          /* what another one was too much of; NULL: nothing */
 	char *err;
 	size_t err_size;
 };
@@ -180,8 +182,13 @@ static int add_profile(struct loading *loading, struct profile *profile, const c
 {
 	struct loaded_profiles *input = loading->input;
 	char why[256] = "";
-	int result = take_notes(input, profile, path, loading->err, loading->err_size);
+	int result = loaded_windows_add(&loading->windows, profile, &input->overlaps);
 
+	if (result) { /* it is there already */
+		profile_free(profile);
+		return result > 0 ? 0 : fail(loading, path, result);
+	}
+	result = take_notes(input, profile, path, loading->err, loading->err_size);
 	loading->outgrown = result == -ENOSPC
 	                            ? "have more rows of requests, GPU jobs or checkpoints than are kept"
 	                            : NULL;
@@ -288,6 +295,7 @@ static int load(struct loading *loading, char *const *paths, size_t count)
 {
 	int result = input_init(loading->input);
 
+	loaded_windows_free(&loading->windows);
 	loading->listed = loading->begun = 0;
 	loading->outgrown = NULL;
 	if (result)
@@ -352,7 +360,10 @@ int loaded_profiles_load_as(struct loaded_profiles *input, char *const *paths, s
 		                   .err_size = err_size };
 	int result = load(&loading, paths, count);
 
-	return result && loading.outgrown ? load_fewer(&loading, paths, count) : result;
+	if (result && loading.outgrown)
+		result = load_fewer(&loading, paths, count);
+	loaded_windows_free(&loading.windows);
+	return result;
 }
 
 int loaded_profiles_load(struct loaded_profiles *input, char *const *paths, size_t count, char *err,

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "profiler/loaded/loaded_overlaps.h"
+
 struct gpu_job_rows;
 struct checkpoint_rows;
 struct ledger;
@@ -41,7 +43,8 @@ struct loaded_profiles {
 	size_t files;
 	size_t foreign_files;   /* not written by stallprof: no ledger, no stamp */
 	size_t rewritten_files; /* written anew by another program: classes, but no exact tags and no stamp */
-	size_t malformed_lines; /* lines of ours that could not be read */
+	struct loaded_overlaps overlaps;
+	size_t malformed_lines;  /* lines of ours that could not be read */
 	size_t unreadable_files; /* of a directory; the others are there */
 	char unreadable[512];    /* what is wrong with the first of them */
 	char left_out[512]; /* a line: how many of a directory's files are too much, and why; "": none are */
@@ -50,7 +53,7 @@ struct loaded_profiles {
 /*
  * Loads paths; - stands for standard input, a directory stands for all *.pb.gz in it, in the order of their names.
  * A file of a directory that cannot be read is left out, and counted, unless it is the only one. Where the sum would outgrow
- * its bound, the oldest files of the directories are left out. The sum of several has the notes of the first alone.
+ * its bound, the oldest files of the directories are left out; one that covers the same as one before it is, too. The sum of several has the notes of the first alone.
  * On failure a line without newline, beginning with the file, is in err, and there is nothing to release. 0 or
  * -errno, among them what pprof_file_read and profile_merge give.
  */

@@ -392,6 +392,7 @@ char *report_verdict_text(const struct report *report)
 		no_verdict(out, report, waits);
 	if (report->has_timeline)
 		full_text(out, report);
+	loaded_overlaps_text(out, &report->input->overlaps, " ", "");
 	if (report->ranking.untold)
 		report_untold_text(out, report->ranking.untold);
 	whole_text(out, &report->ranking);

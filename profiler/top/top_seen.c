@@ -358,6 +358,12 @@ static void tell_files(struct losses *losses, const struct loaded_profiles *inpu
 		fprintf(losses->out,
 		        "%zu lines of the ledger or the stamp could not be read and were left out.\n",
 		        input->malformed_lines);
+	if (input->overlaps.twice && losses_begin_line(losses))
+		fprintf(losses->out, "%zu file%s left out, as %s what others have.\n", input->overlaps.twice,
+		        input->overlaps.twice == 1 ? " is" : "s are",
+		        input->overlaps.twice == 1 ? "it has" : "they have");
+	if ((input->overlaps.hosts || input->overlaps.clock) && losses_begin_line(losses))
+		loaded_overlaps_text(losses->out, &input->overlaps, "", "\n");
 	if (timeline_refused(input->timeline) && losses_begin_line(losses))
 		fprintf(losses->out,
 		        "The timeline was full: %zu%s of its lanes are left out, so when what they tell of "

@@ -111,6 +111,25 @@ static void test_loaded_profiles__a_directory_is_summed(void **state)
 	loaded_profiles_release(&input);
 }
 
+/* A copy among them does not count a second time. */
+static void test_loaded_profiles__a_copy(void **state)
+{
+	struct directory *directory = *state;
+	struct loaded_profiles input;
+	char err[256] = "", *paths[] = { directory->path };
+
+	write_profile(directory, "a.pb.gz", recorded(1000));
+	write_profile(directory, "b.pb.gz", recorded(2000));
+	write_profile(directory, "copy.pb.gz", recorded(1000));
+	if (loaded_profiles_load(&input, paths, 1, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(input.files, 2);
+	assert_int_equal(input.overlaps.twice, 1);
+	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 200);
+	assert_int_equal(stamp_coverage(input.stamp).covered_ns, 200);
+	loaded_profiles_release(&input);
+}
+
 /* One file that was cut short costs that window, not the others; where there is no other it is an error. */
 static void test_loaded_profiles__a_directory_with_a_cut_file(void **state)
 {
@@ -155,15 +174,17 @@ static void test_loaded_profiles__a_directory_with_files_of_others(void **state)
 	loaded_profiles_release(&input);
 }
 
-/* The same window given twice is summed twice: it is what was asked for. */
+/* Nor does the same file given twice, by whatever path. */
 static void test_loaded_profiles__a_file_given_twice(void **state)
 {
 	struct directory *directory = *state;
-	char err[256] = "", *path = write_profile(directory, "a", recorded(1000)), *paths[] = { path, path };
+	char err[256] = "", *path = write_profile(directory, "a.pb.gz", recorded(1000)),
+	     *paths[] = { path, path, directory->path };
 	struct loaded_profiles input;
 
-	assert_int_equal(loaded_profiles_load(&input, paths, 2, err, sizeof(err)), 0);
-	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 200);
+	assert_int_equal(loaded_profiles_load(&input, paths, 3, err, sizeof(err)), 0);
+	assert_int_equal(input.overlaps.twice, 2);
+	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 100);
 	loaded_profiles_release(&input);
 }
 
@@ -377,6 +398,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_directory_is_summed, set_up,
 		                                tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_copy, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_directory_with_a_cut_file, set_up,
 		                                tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_directory_with_files_of_others,
