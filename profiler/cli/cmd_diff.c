@@ -78,19 +78,14 @@ static int print(FILE *out, const struct diff_options *options, struct diff *dif
 /* 0 or -errno, said. */
 static int write_out(const struct diff_options *options, struct diff *diff)
 {
-	FILE *out = options->output ? fopen(options->output, "we") : stdout;
-	int err = out ? 0 : -errno;
+	struct output_file file;
+	int err = output_file_open(&file, options->output);
 
 	if (!err)
-		err = print(out, options, diff);
-	if (out && options->output && fclose(out) && !err)
-		err = -errno;
-	if (err) {
+		err = output_file_close(&file, print(file.out, options, diff));
+	if (err)
 		fprintf(stderr, "stallprof diff: %s could not be written: %s\n",
 		        options->output ? options->output : "the output", strerror(-err));
-		if (out)
-			output_file_remove(options->output);
-	}
 	return err;
 }
 

@@ -280,29 +280,25 @@ static int say_unwritten(const char *output, int err, int error)
 	return say(message);
 }
 
-/* A regular file that could not be written in full is removed. */
 static int write_output(const struct options *options, const struct sides *sides)
 {
-	bool to_stdout = !strcmp(options->output, "-");
-	FILE *out;
+	struct output_file file;
 	int err, error;
 
 	if (options->form != FORM_PAGE && pick_type(options, sides) < 0)
 		return say_unwritten(options->output, -ENOENT, 0);
-	out = to_stdout ? stdout : fopen(options->output, "we");
-	if (!out)
-		return say_unwritten(options->output, -EIO, errno);
+	err = output_file_open(&file, options->output);
+	if (err)
+		return say_unwritten(options->output, -EIO, -err);
 	errno = 0;
-	err = write_form(out, options, sides);
+	err = write_form(file.out, options, sides);
 	error = errno;
-	if (!to_stdout && fclose(out) && !err) {
-		err = -EIO;
-		error = errno;
+	if (err) {
+		output_file_close(&file, err);
+		return say_unwritten(options->output, err, error);
 	}
-	if (!err)
-		return 0;
-	output_file_remove(options->output);
-	return say_unwritten(options->output, err, error);
+	err = output_file_close(&file, 0);
+	return err ? say_unwritten(options->output, -EIO, -err) : 0;
 }
 
 /* --- the command ------------------------------------------------------------------------------------------ */

@@ -110,24 +110,18 @@ static int say(const char *message)
 
 static int write_report(const struct report *report, const struct report_options *options)
 {
-	FILE *out = options->output ? fopen(options->output, "we") : stdout;
-	char message[MESSAGE_BYTES];
-	int err;
+	char message[MESSAGE_BYTES] = "the output could not be written";
+	struct output_file file;
+	int err = output_file_open(&file, options->output);
 
-	if (!out) {
-		report_output_error(message, sizeof(message), options->output, errno);
+	if (!err)
+		err = output_file_close(&file, report_write(file.out, report, options->format));
+	if (err && options->output)
+		report_output_error(message, sizeof(message), options->output, -err);
+	else if (err && err != -EIO)
+		snprintf(message, sizeof(message), "%s", strerror(-err));
+	if (err)
 		return say(message);
-	}
-	err = report_write(out, report, options->format);
-	if (options->output && fclose(out) && !err)
-		err = -EIO;
-	if (err) {
-		output_file_remove(options->output);
-		snprintf(message, sizeof(message), "%s%s%s", options->output ? options->output : "",
-		         options->output ? ": " : "",
-		         err == -EIO ? "the output could not be written" : strerror(-err));
-		return say(message);
-	}
 	if (options->output) {
 		snprintf(message, sizeof(message), "wrote %s (%s)", options->output,
 		         report_format_name(options->format));

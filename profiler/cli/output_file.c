@@ -1,15 +1,19 @@
-/* Compares the file that is written with those that are read; removes one that is not whole. */
+/* Compares the file that is written with those that are read; keeps what is written until all of it is there. */
 
 #include "profiler/cli/output_file.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pprof/pprof_file.h"
 #include "profiler/cli/usage.h"
 #include "profiler/loaded/loaded_folder.h"
+#include "profiler/output/replaced_file.h"
 
 #define SAME_FILE(a, b) ((a).st_dev == (b).st_dev && (a).st_ino == (b).st_ino)
 
@@ -54,12 +58,41 @@ void output_file_check(const char *output, const char *const *inputs, size_t cou
 			usage_error(NULL, "-o %s would overwrite what is read: choose another file", output);
 }
 
-void output_file_remove(const char *output)
+int output_file_open(struct output_file *file, const char *output)
 {
-	int saved = errno;
-	struct stat file;
+	*file = (struct output_file){ .path = is_stdout(output) ? NULL : output };
+	file->in_memory = file->path && file_can_be_replaced(file->path);
+	if (!file->path)
+		file->out = stdout;
+	else if (file->in_memory)
+		file->out = open_memstream(&file->bytes, &file->size);
+	else
+		file->out = fopen(output, "we");
+	return file->out ? 0 : -errno;
+}
 
-	if (!is_stdout(output) && !stat(output, &file) && S_ISREG(file.st_mode))
-		unlink(output);
-	errno = saved;
+/* Beyond the limit on file sizes a write fails, and does not end the program, which would leave what it has begun. */
+static int replace(const struct output_file *file)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct sigaction before;
+	char why[1]; /* the callers' words fit their options */
+	int err;
+
+	sigaction(SIGXFSZ, &ignore, &before);
+	err = pprof_file_write_bytes(file->path, file->bytes, file->size, why, sizeof(why));
+	sigaction(SIGXFSZ, &before, NULL);
+	return err;
+}
+
+int output_file_close(struct output_file *file, int err)
+{
+	if (!file->path)
+		return err;
+	if (fclose(file->out) && !err)
+		err = -errno;
+	if (file->in_memory && !err)
+		err = replace(file);
+	free(file->bytes);
+	return err;
 }

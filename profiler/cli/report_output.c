@@ -56,5 +56,6 @@ void report_output_error(char *message, size_t size, const char *path, int err)
 		snprintf(message, size, "%s: %s: name a file in a folder of yours with -o", path,
 		         strerror(err));
 	else
-		snprintf(message, size, "%s: %s", path, strerror(err));
+		snprintf(message, size, "%s: the output could not be written%s%s; name another place with -o",
+		         path, err == EIO ? "" : ": ", err == EIO ? "" : strerror(err));
 }

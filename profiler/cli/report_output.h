@@ -1,4 +1,4 @@
-/* Where `stallprof report` writes to: the form that the file's name asks for, and why it can't be opened. */
+/* Where `stallprof report` writes to: the form that the file's name asks for, and why it can't be written. */
 #ifndef STALLPROF_PROFILER_REPORT_OUTPUT_H
 #define STALLPROF_PROFILER_REPORT_OUTPUT_H
 
@@ -13,7 +13,7 @@ const char *report_output_ending(const char *path);
 /* By that ending; without one *format stays. False: the ending is of no form. */
 bool report_output_format(const char *path, enum report_format *format);
 
-/* Says in one line why the file could not be opened for writing, and what to do. `err`: an errno. */
+/* Says in one line why the file could not be written, and what to do. `err`: an errno. */
 void report_output_error(char *message, size_t size, const char *path, int err);
 
 #endif

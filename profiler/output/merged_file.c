@@ -7,14 +7,12 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "pprof/pprof_file.h"
 #include "pprof/profile.h"
 #include "profiler/format/class_comments.h"
 #include "profiler/format/stamp.h"
+#include "profiler/output/replaced_file.h"
 #include "profiler/output/sink_news.h"
 
 struct merged_file {
@@ -94,28 +92,6 @@ static void tell_missing(struct merged_file *merged, const char *counter, uint64
 		sink_news_say(merged->news, "the profile has no room to say so");
 }
 
-/* Whether the path is a link to an open file, as /dev/stdout and /dev/fd/5 are: once that file was replaced they lead nowhere. */
-static bool is_open_file(const char *path)
-{
-	static const char proc[] = "/proc/";
-	char target[sizeof(proc)] = "";
-	struct stat link, procfs;
-
-	if (lstat(path, &link) || !S_ISLNK(link.st_mode) || readlink(path, target, sizeof(target) - 1) < 0)
-		return false;
-	return !strcmp(target, proc) || (!stat(proc, &procfs) && link.st_dev == procfs.st_dev);
-}
-
-/* Whether a later write replaces an earlier one: a reader of a pipe would get both. */
-static bool can_be_replaced(const char *path)
-{
-	struct stat st;
-
-	if (is_open_file(path))
-		return false;
-	return stat(path, &st) < 0 ? errno == ENOENT : S_ISREG(st.st_mode);
-}
-
 /* Without the comments for other readers (class_comments.h): they are sums, and would stay beside those of the end. */
 void merged_file_save(struct merged_file *merged)
 {
@@ -123,7 +99,7 @@ void merged_file_save(struct merged_file *merged)
 	int64_t now_ns = merged->whole ? profile_duration_ns(merged->whole) : 0;
 	bool failed;
 
-	if (now_ns - merged->saved_ns < MERGED_FILE_SAVE_NS || !can_be_replaced(merged->output))
+	if (now_ns - merged->saved_ns < MERGED_FILE_SAVE_NS || !file_can_be_replaced(merged->output))
 		return;
 	merged->saved_ns = now_ns;
 	if (!note(merged, "windows_dropped", merged->lost - merged->lost_noted))

@@ -71,7 +71,12 @@ static void test_report_output__no_folder(void **state)
 	report_output_error(message, sizeof(message), "/tmp", EISDIR);
 	assert_string_equal(message, "/tmp: that is a folder: name a file in it with -o");
 	report_output_error(message, sizeof(message), "/tmp/x", ENOSPC);
-	assert_string_equal(message, "/tmp/x: No space left on device");
+	assert_string_equal(message, "/tmp/x: the output could not be written: No space left on device; name "
+	                             "another place with -o");
+	/* What a stream says that has lost it. */
+	report_output_error(message, sizeof(message), "/dev/full", EIO);
+	assert_string_equal(message,
+	                    "/dev/full: the output could not be written; name another place with -o");
 }
 
 int main(void)
