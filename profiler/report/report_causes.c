@@ -39,12 +39,31 @@ bool report_cause_has_lane(const struct report_cause *cause, const struct report
 	       (lane->kind == TIMELINE_SIGNAL || report_view_is_lost(view, lane, NULL));
 }
 
+/* The same order as report_cause_same(). */
+static int compare_keys(const void *left, const void *right)
+{
+	const struct report_cause *a = left, *b = right;
+	int order = (a->kind > b->kind) - (a->kind < b->kind);
+
+	order = order ? order : strcmp(a->name, b->name);
+	return order ? order : strcmp(a->device, b->device);
+}
+
 void report_causes_add(struct report_cause *causes, size_t *count, const struct report_cause *cause)
 {
+	if (!*count || !report_cause_same(&causes[*count - 1], cause))
+		causes[(*count)++] = *cause;
+}
+
+void report_causes_unite(struct report_cause *causes, size_t *count)
+{
+	size_t n = 0;
+
+	qsort(causes, *count, sizeof(*causes), compare_keys);
 	for (size_t i = 0; i < *count; i++)
-		if (report_cause_same(&causes[i], cause))
-			return;
-	causes[(*count)++] = *cause;
+		if (!n || !report_cause_same(&causes[n - 1], &causes[i]))
+			causes[n++] = causes[i];
+	*count = n;
 }
 
 static struct timeline_lane lane_of_spin(const struct report_spin *spin)
@@ -54,26 +73,45 @@ static struct timeline_lane lane_of_spin(const struct report_spin *spin)
 	};
 }
 
+/* The lane that the row's waits are in, if they have one. False: it is no time of a cause. */
+static bool lane_of_row(const struct ledger_row *row, struct timeline_lane *lane)
+{
+	*lane = (struct timeline_lane){ .class = row->class, .name = row->cause, .device = "" };
+	switch (row->state) {
+	case LEDGER_STALL:
+		lane->kind = TIMELINE_STALL;
+		lane->device = row->device;
+		return true;
+	case LEDGER_BLOCKED:
+		lane->kind = TIMELINE_BLOCKED;
+		return true;
+	case LEDGER_RUNQUEUE:
+		lane->kind = TIMELINE_RUNQUEUE;
+		return true;
+	default:
+		return false;
+	}
+}
+
+#define UNITE_FROM 1024 /* causes: so that few rows of many are there at a time */
+
 void report_causes_add_ledger(struct report_cause *causes, size_t *count, const struct report_view *view)
 {
 	struct ledger *ledger = view->input->ledger;
+	size_t unite_at = *count + UNITE_FROM;
 
 	for (size_t i = 0; i < ledger_count(ledger); i++) {
-		const struct ledger_row *row = ledger_at(ledger, i);
-		struct timeline_lane lane = { .class = row->class, .name = row->cause, .device = "" };
+		struct timeline_lane lane;
 		struct report_cause cause;
 
-		if (row->state == LEDGER_STALL) {
-			lane.kind = TIMELINE_STALL;
-			lane.device = row->device;
-		} else if (row->state == LEDGER_BLOCKED || row->state == LEDGER_RUNQUEUE) {
-			lane.kind = row->state == LEDGER_BLOCKED ? TIMELINE_BLOCKED : TIMELINE_RUNQUEUE;
-		} else {
+		if (!lane_of_row(ledger_at(ledger, i), &lane) || !report_view_is_lost(view, &lane, NULL))
 			continue;
-		}
 		cause = report_cause_of_lane(&lane);
-		if (report_view_is_lost(view, &lane, NULL))
-			report_causes_add(causes, count, &cause);
+		report_causes_add(causes, count, &cause);
+		if (*count >= unite_at) {
+			report_causes_unite(causes, count);
+			unite_at = 2 * *count + UNITE_FROM;
+		}
 	}
 	for (size_t i = 0; i < view->spins.n; i++) {
 		struct timeline_lane lane = lane_of_spin(&view->spins.spin[i]);
@@ -82,6 +120,7 @@ void report_causes_add_ledger(struct report_cause *causes, size_t *count, const 
 		if (report_view_is_lost(view, &lane, NULL))
 			report_causes_add(causes, count, &cause);
 	}
+	report_causes_unite(causes, count);
 }
 
 static int compare_causes(const void *left, const void *right)
@@ -99,91 +138,71 @@ void report_causes_sort(struct report_cause *causes, size_t count)
 	qsort(causes, count, sizeof(*causes), compare_causes);
 }
 
-static bool is_of_cause(const struct ledger_row *row, const struct report_cause *cause)
-{
-	switch (cause->kind) {
-	case TIMELINE_RUNQUEUE:
-		return row->state == LEDGER_RUNQUEUE;
-	case TIMELINE_STALL:
-		return row->state == LEDGER_STALL && !strcmp(row->cause, cause->name) &&
-		       !strcmp(row->device, cause->device);
-	default:
-		return cause->kind == TIMELINE_BLOCKED && row->state == LEDGER_BLOCKED &&
-		       !strcmp(row->cause, cause->name);
-	}
-}
-
-/* What threads that count spun for it, or, `of_loop`, the loop's alone. */
-static double spun_for(const struct report_view *view, const struct report_cause *cause, bool of_loop)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < view->spins.n && !view->without_spins; i++) {
-		const struct report_spin *spin = &view->spins.spin[i];
-		struct timeline_lane lane = lane_of_spin(spin);
-		struct report_cause of_spin = report_cause_of_lane(&lane);
-
-		if (report_cause_same(&of_spin, cause) && (of_loop ? report_loop_has(&view->loop, spin->class)
-		                                                   : report_view_counts(view, spin->class)))
-			sum += (double)spin->ns;
-	}
-	return sum;
-}
-
-/* Of all threads' time that counts, and of the loop's, which is little of that beside many workers. */
-static void share_of_ledger(const struct report_view *view, struct report_cause *cause)
-{
-	double wall = 0, sum = 0, loop_wall = 0, loop_sum = 0;
-
-	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
-		const struct ledger_row *row = ledger_at(view->input->ledger, i);
-		bool idles = row->state == LEDGER_BLOCKED && report_loop_idles(&view->loop, row->class);
-
-		if (!report_view_counts(view, row->class))
-			continue;
-		wall += (double)row->ns;
-		if (idles)
-			continue;
-		sum += is_of_cause(row, cause) ? (double)row->ns : 0;
-		if (!report_loop_has(&view->loop, row->class))
-			continue;
-		loop_wall += (double)row->ns;
-		loop_sum += is_of_cause(row, cause) ? (double)row->ns : 0;
-	}
-	sum += spun_for(view, cause, false);
-	loop_sum += spun_for(view, cause, true);
-	cause->excess_ns = sum;
-	cause->share = wall > 0 ? sum / wall : 0;
-	cause->of_loop = loop_wall > 0 ? loop_sum / loop_wall : 0;
-	cause->score = fmax(cause->share, cause->of_loop);
-	cause->before = cause->z = cause->spike = cause->correlation = 0;
-}
-
 /* Waits that others end: what these did meanwhile may be to blame. */
-static bool waits_for_others(const struct ledger_row *row)
+static bool waits_for_others(const struct timeline_lane *lane)
 {
-	if (row->state == LEDGER_BLOCKED)
-		return strcmp(row->cause, "sleep") != 0;
-	return row->state == LEDGER_STALL && report_is_indirect(TIMELINE_STALL, row->cause);
+	if (lane->kind == TIMELINE_BLOCKED)
+		return strcmp(lane->name, "sleep") != 0;
+	return lane->kind == TIMELINE_STALL && report_is_indirect(TIMELINE_STALL, lane->name);
 }
 
-/* The largest part of the loop's time that the cause may have cost it: its own share, waits of the loop that others end, and what of the run is
- * under none of its tags. 1: no loop is known. */
-static double felt_by_loop(const struct report_cause *cause, const struct report_view *view)
+/* Time of the ledger, or what the causes have of it, in nanoseconds. */
+struct sums {
+	/* United: excess_ns, of_loop and felt are sums, of the last what others end is left out. */
+	struct report_cause *causes;
+	size_t count;
+	double wall, loop_wall;                 /* of classes that count, without those that idle */
+	double loop_all, loop_waits_for_others; /* of the loop's classes */
+};
+
+/* NULL: none of them. */
+static struct report_cause *cause_of(const struct sums *sums, const struct timeline_lane *lane)
 {
-	double length = (double)(view->end_ns - view->begin_ns), all;
-	double wall = 0, felt = 0;
+	struct report_cause key = report_cause_of_lane(lane);
 
-	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
-		const struct ledger_row *row = ledger_at(view->input->ledger, i);
+	return bsearch(&key, sums->causes, sums->count, sizeof(key), compare_keys);
+}
 
-		if (!report_loop_has(&view->loop, row->class))
-			continue;
-		wall += (double)row->ns;
-		if (is_of_cause(row, cause) || waits_for_others(row))
-			felt += (double)row->ns;
-	}
-	felt += spun_for(view, cause, true);
+static void add_row(struct sums *sums, const struct report_view *view, const struct ledger_row *row)
+{
+	bool counts = report_view_counts(view, row->class), loop = report_loop_has(&view->loop, row->class);
+	bool idles = row->state == LEDGER_BLOCKED && report_loop_idles(&view->loop, row->class);
+	struct timeline_lane lane;
+	bool lost = lane_of_row(row, &lane), for_others = lost && waits_for_others(&lane);
+	struct report_cause *cause = lost ? cause_of(sums, &lane) : NULL;
+	double ns = (double)row->ns;
+
+	sums->wall += counts ? ns : 0;
+	sums->loop_wall += counts && !idles && loop ? ns : 0;
+	sums->loop_all += loop ? ns : 0;
+	sums->loop_waits_for_others += loop && for_others ? ns : 0;
+	if (!cause)
+		return;
+	cause->excess_ns += counts && !idles ? ns : 0;
+	cause->of_loop += counts && !idles && loop ? ns : 0;
+	cause->felt += loop && !for_others ? ns : 0;
+}
+
+/* What threads waited for it on a CPU. */
+static void add_spin(struct sums *sums, const struct report_view *view, const struct report_spin *spin)
+{
+	struct timeline_lane lane = lane_of_spin(spin);
+	struct report_cause *cause = cause_of(sums, &lane);
+
+	if (!cause)
+		return;
+	cause->excess_ns += report_view_counts(view, spin->class) ? (double)spin->ns : 0;
+	cause->of_loop += report_loop_has(&view->loop, spin->class) ? (double)spin->ns : 0;
+	cause->felt += report_loop_has(&view->loop, spin->class) ? (double)spin->ns : 0;
+}
+
+/* The largest part of the loop's time that a cause may have cost it: its own share, waits of the loop that others end, and what of the run is
+ * under none of its tags. 1: no loop is known. */
+static double part_felt(const struct sums *sums, double ns, const struct report_view *view)
+{
+	double length = (double)(view->end_ns - view->begin_ns), wall = sums->loop_all;
+	double felt = ns + sums->loop_waits_for_others, all;
+
 	/* Those that are no ranks were there at once only if they have more time than one has. */
 	all = length *
 	      (double)(view->loop.n_ranks || wall <= length ? view->loop.n_processes : view->loop.n_listed);
@@ -194,11 +213,26 @@ static double felt_by_loop(const struct report_cause *cause, const struct report
 	return view->loop.n && wall > 0 ? felt / wall : 1;
 }
 
+/* Of all threads' time that counts, and of the loop's, which is little of that beside many workers. */
 void report_causes_share(struct report_cause *causes, size_t count, const struct report_view *view)
 {
+	struct sums sums = { .causes = causes, .count = count };
+
+	qsort(causes, count, sizeof(*causes), compare_keys);
+	for (size_t i = 0; i < count; i++)
+		causes[i].excess_ns = causes[i].of_loop = causes[i].felt = 0;
+	for (size_t i = 0; i < ledger_count(view->input->ledger); i++)
+		add_row(&sums, view, ledger_at(view->input->ledger, i));
+	for (size_t i = 0; i < view->spins.n && !view->without_spins; i++)
+		add_spin(&sums, view, &view->spins.spin[i]);
 	for (size_t i = 0; i < count; i++) {
-		share_of_ledger(view, &causes[i]);
-		causes[i].felt = felt_by_loop(&causes[i], view);
+		struct report_cause *cause = &causes[i];
+
+		cause->share = sums.wall > 0 ? cause->excess_ns / sums.wall : 0;
+		cause->of_loop = sums.loop_wall > 0 ? cause->of_loop / sums.loop_wall : 0;
+		cause->felt = part_felt(&sums, cause->felt, view);
+		cause->score = fmax(cause->share, cause->of_loop);
+		cause->before = cause->z = cause->spike = cause->correlation = 0;
 	}
 	report_causes_sort(causes, count);
 }

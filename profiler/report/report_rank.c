@@ -193,6 +193,8 @@ static int list_causes(struct rank *rank)
 		else if (report_view_is_lost(&view, lane, NULL))
 			report_causes_add(out->causes, &out->count, &cause);
 	}
+	report_causes_unite(out->signals, &out->signal_count);
+	report_causes_unite(out->causes, &out->count);
 	if (out->mode != REPORT_SPIKE)
 		report_causes_add_ledger(out->causes, &out->count, &view);
 	return 0;
