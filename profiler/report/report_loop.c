@@ -107,18 +107,35 @@ static size_t count_ranks(const struct ledger_row *const *found, size_t n, bool 
 	return ranks;
 }
 
-static bool shares_process(const struct loaded_profiles *input, const char *class, const char *steps)
+static int compare_names(const void *left, const void *right)
 {
-	const struct ledger_row *with_steps[PROCESSES_MAX];
-	size_t n = list_processes(input, steps, with_steps);
+	const char *const *a = left, *const *b = right;
 
-	for (size_t i = 0; i < ledger_count(input->ledger); i++) {
+	return strcmp(*a, *b);
+}
+
+static bool is_among(char *const *names, size_t n, const char *class)
+{
+	return n && bsearch(&class, names, n, sizeof(*names), compare_names);
+}
+
+/* The classes of all that these processes have, sorted, some of them several times. The caller frees the array. NULL: no memory. */
+static char **list_sharing(const struct loaded_profiles *input, const struct ledger_row *const *with_steps,
+                           size_t n_steps, size_t *n)
+{
+	char **sharing = calloc(ledger_count(input->ledger) + 1, sizeof(*sharing));
+
+	*n = 0;
+	for (size_t i = 0; sharing && i < ledger_count(input->ledger); i++) {
 		const struct ledger_row *row = ledger_at(input->ledger, i);
 
-		if (!strcmp(row->class, class) && has_process(with_steps, n, row))
-			return true;
+		if (has_process(with_steps, n_steps, row) &&
+		    (!*n || strcmp(sharing[*n - 1], row->class) != 0))
+			sharing[(*n)++] = row->class;
 	}
-	return false;
+	if (sharing)
+		qsort(sharing, *n, sizeof(*sharing), compare_names);
+	return sharing;
 }
 
 static int add(char **names, size_t *n, const char *name)
@@ -127,11 +144,10 @@ static int add(char **names, size_t *n, const char *name)
 	return names[(*n)++] ? 0 : -ENOMEM;
 }
 
-static int add_class(struct report_loop *loop, const struct loaded_profiles *input,
-                     const struct loaded_class *row, const struct loaded_class *steps,
-                     const struct top_processes *processes)
+/* `shares`: it is in a process that has the steps. */
+static int add_class(struct report_loop *loop, const struct loaded_class *row,
+                     const struct loaded_class *steps, bool shares, const struct top_processes *processes)
 {
-	bool shares = row == steps || shares_process(input, row->name, steps->name);
 	bool often = comes_as_often(row, steps);
 
 	if (row == steps || (often && shares) || comes_in_turn(row, steps, processes))
@@ -146,7 +162,8 @@ int report_loop_find(struct report_loop *loop, const struct loaded_profiles *inp
 	const struct ledger_row *with_steps[PROCESSES_MAX] = { NULL };
 	struct top_processes processes;
 	int err = top_processes_build(&processes, input);
-	size_t n;
+	size_t n, n_sharing;
+	char **sharing;
 
 	*loop = (struct report_loop){ .n = 0 };
 	if (err)
@@ -156,12 +173,22 @@ int report_loop_find(struct report_loop *loop, const struct loaded_profiles *inp
 	loop->n_listed = n;
 	loop->n_processes = count_ranks(with_steps, n, true);
 	loop->n_ranks = count_ranks(with_steps, n, false);
+	sharing = list_sharing(input, with_steps, n, &n_sharing);
 	loop->names = calloc(classes->count + 1, sizeof(*loop->names));
 	loop->idle = calloc(classes->count + 1, sizeof(*loop->idle));
-	err = loop->names && loop->idle ? 0 : -ENOMEM;
-	for (size_t i = 0; steps && i < classes->count && !err; i++)
-		if (!classes->rows[i].base)
-			err = add_class(loop, input, &classes->rows[i], steps, &processes);
+	err = loop->names && loop->idle && sharing ? 0 : -ENOMEM;
+	for (size_t i = 0; steps && i < classes->count && !err; i++) {
+		const struct loaded_class *row = &classes->rows[i];
+
+		if (!row->base)
+			err = add_class(loop, row, steps,
+			                row == steps || is_among(sharing, n_sharing, row->name), &processes);
+	}
+	if (!err) {
+		qsort(loop->names, loop->n, sizeof(*loop->names), compare_names);
+		qsort(loop->idle, loop->n_idle, sizeof(*loop->idle), compare_names);
+	}
+	free(sharing);
 	top_processes_free(&processes);
 	if (err)
 		report_loop_free(loop);
@@ -180,14 +207,6 @@ void report_loop_free(struct report_loop *loop)
 	free_names(loop->names, loop->n);
 	free_names(loop->idle, loop->n_idle);
 	*loop = (struct report_loop){ .n = 0 };
-}
-
-static bool is_among(char *const *names, size_t n, const char *class)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(names[i], class))
-			return true;
-	return false;
 }
 
 bool report_loop_has(const struct report_loop *loop, const char *class)

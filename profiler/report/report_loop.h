@@ -13,8 +13,8 @@ struct loaded_classes;
 struct loaded_profiles;
 
 struct report_loop {
-	char **names;
-	size_t n; /* 0: no loop is known */
+	char **names; /* sorted, as idle is */
+	size_t n;     /* 0: no loop is known */
 	char **idle;
 	size_t n_idle;
 	size_t n_processes; /* that have the steps; those of one rank, or of none, may have come one after another, and are one */
