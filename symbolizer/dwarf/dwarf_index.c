@@ -165,10 +165,14 @@ static bool locate_by(struct dwarf_index *x, const struct dwarf_ranges *ranges, 
 
 bool dwarf_index_locate(struct dwarf_index *x, uint64_t address, struct dwarf_place *out)
 {
+	bool was_overworked = dwarf_info_is_overworked(x->info);
+
 	dwarf_load_trim(x);
 	dwarf_info_rest(x->info);
 	if (dwarf_info_is_overworked(x->info))
 		return false;
+	if (was_overworked)
+		dwarf_load_drop_all(x); /* some may lack their lines */
 	if (x->aranges.n && locate_by(x, &x->aranges, address, out))
 		return true;
 	read_ranges(x);

@@ -10,10 +10,16 @@
 
 /*
  * So much work may be done for one file: a second or two of CPU. To find its units, libc takes 600,000 steps, in
- * proportion a browser some 40 million; the largest unit met (CPython's) takes 200,000. And what each lookup pays back.
+ * proportion a browser some 40 million; the largest unit met (CPython's) takes 200,000.
  */
-#define MAX_WORK    ((uint64_t)1 << 28)
-#define LOOKUP_WORK ((uint64_t)1 << 20)
+#define MAX_WORK ((uint64_t)1 << 28)
+
+/*
+ * What each lookup pays back: that of an ordinary one, and what it takes to run all of the file's line programs once, as one
+ * unit may have them all (unity builds, Rust's codegen-units=1) and may have been dropped since. That takes 50 ms at most.
+ */
+#define LOOKUP_WORK    ((uint64_t)1 << 20)
+#define MAX_LINES_WORK ((uint64_t)1 << 24)
 
 /* The pages of a mapped file are given back after each so many units: some 16 around each have come in. */
 #define UNITS_TO_FORGET 256
@@ -56,8 +62,8 @@ bool dwarf_info_work(struct dwarf_info *d, uint64_t steps)
 	if (payer->work <= MAX_WORK)
 		return true;
 	payer->overworked = true;
+	payer->errors += payer->refused != -EFBIG;
 	payer->refused = -EFBIG;
-	payer->errors++;
 	return false;
 }
 
@@ -68,7 +74,12 @@ bool dwarf_info_is_overworked(const struct dwarf_info *d)
 
 void dwarf_info_rest(struct dwarf_info *d)
 {
-	d->work -= d->work < LOOKUP_WORK ? d->work : LOOKUP_WORK;
+	uint64_t lines = dwarf_lines_work(d->line.len), paid;
+
+	paid = LOOKUP_WORK + (lines < MAX_LINES_WORK ? lines : MAX_LINES_WORK);
+	d->work -= d->work < paid ? d->work : paid;
+	if (d->work <= MAX_WORK / 2)
+		d->overworked = false;
 }
 
 /* What was kept for one unit after the other. */

@@ -203,7 +203,8 @@ static int compare_starts(const void *a, const void *b)
 /* Units may share one table, so it counts; a broken header as far as it has been read. */
 static uint64_t work_of(const struct dwarf_lines *l)
 {
-	return dwarf_left(&l->header.program) / 2 + (l->header.n_files + l->header.n_directories) * 16;
+	return dwarf_lines_work(dwarf_left(&l->header.program)) +
+	       (l->header.n_files + l->header.n_directories) * 16;
 }
 
 int dwarf_lines_read(struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out)

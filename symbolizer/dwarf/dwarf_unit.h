@@ -28,13 +28,20 @@ void dwarf_info_free(struct dwarf_info *d);
 /*
  * Counts `steps` of what many units may share, or what takes no bytes: reading a table of abbreviations, a list of
  * ranges, a line table, attributes without content; or what is gone through for each address, as inlined functions. By these a small file could take hours. False: it has been too much
- * in all; then it stays false, the file counts as refused, and nothing more is to be read of it. A step takes 2 to 4 ns.
+ * in all; the file counts as refused, and nothing more is to be read of it until lookups have paid half of it back.
+ * A step takes 2 to 4 ns.
  */
 bool dwarf_info_work(struct dwarf_info *d, uint64_t steps);
 bool dwarf_info_is_overworked(const struct dwarf_info *d);
 
-/* To be called once a lookup: makes up for the work of an ordinary one. */
+/* To be called once a lookup: makes up for the work of an ordinary one in that file. */
 void dwarf_info_rest(struct dwarf_info *d);
+
+/* The steps to run a line program of so many bytes. */
+static inline uint64_t dwarf_lines_work(uint64_t bytes)
+{
+	return bytes / 2;
+}
 
 /*
  * Reads the headers and root DIEs of all units, once: milliseconds in files with thousands of them. Fewer, where that is

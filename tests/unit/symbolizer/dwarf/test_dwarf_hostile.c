@@ -110,8 +110,8 @@ static uint64_t put_unit(uint64_t abbrev_offset, const uint8_t *dies, size_t len
 	return sections[INFO].len - len;
 }
 
-/* Says that the unit at that offset has the PC. */
-static void put_arange(uint64_t unit)
+/* Says that the unit at that offset has the 4 KiB from there on. */
+static void put_arange_at(uint64_t unit, uint64_t low)
 {
 	struct bytes *b = &sections[ARANGES];
 
@@ -120,10 +120,15 @@ static void put_arange(uint64_t unit)
 	put(b, unit, 4);
 	put(b, 8, 1);
 	put(b, 0, 5); /* segments, and to a multiple of 16 */
-	put(b, PC & ~0xff, 8);
+	put(b, low, 8);
 	put(b, 0x1000, 8);
 	put(b, 0, 8);
 	put(b, 0, 8);
+}
+
+static void put_arange(uint64_t unit)
+{
+	put_arange_at(unit, PC & ~0xff);
 }
 
 /* An abbreviation without its attributes, which pairs of numbers are to follow, and 0, 0. */
@@ -177,6 +182,8 @@ static uint64_t put_padding(uint64_t code, size_t n)
 }
 
 /* A program with so many rows, far from the PC. */
+#define LINES_START 0x100000
+
 static void put_lines(size_t rows)
 {
 	static const uint8_t header[] = { 1, 1, 0, 1, 1, 0, 0 }; /* special opcodes alone */
@@ -189,7 +196,7 @@ static void put_lines(size_t rows)
 	put(b, 0, 1); /* extended: */
 	put(b, 9, 1);
 	put(b, DW_LNE_set_address, 1);
-	put(b, 0x100000, 8);
+	put(b, LINES_START, 8);
 	while (rows--)
 		put(b, 2, 1); /* the next byte, a row */
 	put(b, 0, 1);
@@ -437,6 +444,72 @@ static void test_dwarf_hostile__ordinary_units(void **state)
 	elf_file_close(f);
 }
 
+/* A unit with the line table at that offset. */
+static void put_unit_with_lines(uint64_t low, uint32_t offset)
+{
+	uint8_t die[5] = { 1 };
+
+	memcpy(die + 1, &offset, sizeof(offset));
+	put_arange_at(sections[INFO].len, low);
+	put_unit(0, die, sizeof(die));
+}
+
+/* One unit with nearly all lines, which is more than may be kept, and is dropped and loaded again and again. */
+static void test_dwarf_hostile__ordinary_large_unit(void **state)
+{
+	const size_t n_idle = 30 * MIB, n_rows = 100000;
+	struct dwarf_place place;
+	struct dwarf_index *x;
+	struct elf_file *f;
+	uint64_t i;
+
+	(void)state;
+	start_units(DW_AT_stmt_list, DW_FORM_sec_offset);
+	put_unit_with_lines(LINES_START, 0);
+	put_lines(n_idle + n_rows);
+	memset(sections[LINE].data + 100, 1, n_idle); /* the same address again */
+	put_unit_with_lines(PC, (uint32_t)sections[LINE].len);
+	put_lines(1);
+	f = finish();
+	x = open_index(f, NULL);
+	for (i = 0; i < 40; i++) {
+		assert_true(dwarf_index_locate(x, LINES_START + 2000 + i, &place));
+		assert_false(dwarf_index_locate(x, PC + i, &place));
+	}
+	assert_false(dwarf_index_is_partial(x));
+	assert_int_equal(dwarf_index_errors(x), 0);
+	dwarf_index_free(x);
+	elf_file_close(f);
+}
+
+/* A file that took too much work is read again, after lookups in which it was not. */
+static void test_dwarf_hostile__rests(void **state)
+{
+	struct dwarf_place place;
+	struct dwarf_index *x;
+	struct elf_file *f;
+	uint64_t i;
+
+	(void)state;
+	start_units(DW_AT_stmt_list, DW_FORM_sec_offset);
+	put_unit_with_lines(LINES_START, 0);
+	put_units(40, true);
+	put_lines(32 * MIB);
+	memset(sections[LINE].data + 1100, 1, 32 * MIB - 1100);
+	f = finish();
+	x = open_index(f, NULL);
+	assert_true(dwarf_index_locate(x, LINES_START + 500, &place));
+	assert_false(dwarf_index_locate(x, PC, &place));
+	assert_false(dwarf_index_locate(x, LINES_START + 500, &place));
+	for (i = 0; i < 20; i++)
+		if (dwarf_index_locate(x, LINES_START + 500, &place))
+			break;
+	assert_true(i > 2 && i < 20);
+	assert_true(dwarf_index_is_partial(x));
+	dwarf_index_free(x);
+	elf_file_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +522,8 @@ int main(void)
 		cmocka_unit_test(test_dwarf_hostile__units_and_lines),
 		cmocka_unit_test(test_dwarf_hostile__units_and_names),
 		cmocka_unit_test(test_dwarf_hostile__ordinary_units),
+		cmocka_unit_test(test_dwarf_hostile__ordinary_large_unit),
+		cmocka_unit_test(test_dwarf_hostile__rests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
