@@ -1,4 +1,5 @@
 /* Reads and keeps the units of one file: single ones by offset, or all of them. */
+#include <dwarf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,23 +25,61 @@
 /* The pages of a mapped file are given back after each so many units: some 16 around each have come in. */
 #define UNITS_TO_FORGET 256
 
-static void load_section(struct elf_file *f, struct dwarf_info *d, const char *name,
-                         struct dwarf_section *out)
+/* What it takes to go on to the next .debug_info, beside reading this one. */
+#define SECTION_WORK 64
+
+int dwarf_section_load(struct elf_file *f, const char *name, struct dwarf_section *out)
 {
 	struct elf_section section;
 	int err = elf_file_section(f, name, &section);
 
-	if (err && err != -ENOENT)
-		d->refused = err;
+	if (!err)
+		*out = (struct dwarf_section){ .data = section.data, .len = section.len };
+	return err == -ENOENT ? 0 : err;
+}
+
+static bool begins_with_types(const struct elf_section *s)
+{
+	struct dwarf_cursor c = dwarf_cursor_at(s->data, s->len, 0);
+	uint8_t offset_size, type;
+
+	dwarf_initial_length(&c, &offset_size);
+	if (dwarf_u16(&c) != 5)
+		return false;
+	type = dwarf_u8(&c);
+	return !c.failed && (type == DW_UT_type || type == DW_UT_split_type);
+}
+
+int dwarf_info_load(struct dwarf_info *d, struct elf_file *f, const char *name)
+{
+	struct elf_section section, next;
+	int err = elf_file_section(f, name, &section);
+
+	while (!err && begins_with_types(&section) && dwarf_info_work(d, section.len / 8 + SECTION_WORK) &&
+	       !elf_file_section_after(f, name, section.index, &next)) {
+		elf_file_release(f, section.index);
+		section = next;
+	}
+	if (!err)
+		d->info = (struct dwarf_section){ .data = section.data, .len = section.len };
+	return err == -ENOENT ? 0 : err;
+}
+
+static void load_section(struct elf_file *f, struct dwarf_info *d, const char *name,
+                         struct dwarf_section *out)
+{
+	int err = dwarf_section_load(f, name, out);
+
 	if (err)
-		return;
-	out->data = section.data;
-	out->len = section.len;
+		d->refused = err;
 }
 
 static void load_sections(struct elf_file *f, struct dwarf_info *d)
 {
-	load_section(f, d, ".debug_info", &d->info);
+	int err = dwarf_info_load(d, f, ".debug_info");
+
+	if (err)
+		d->refused = err;
 	load_section(f, d, ".debug_abbrev", &d->abbrev);
 	load_section(f, d, ".debug_str", &d->str);
 	load_section(f, d, ".debug_line_str", &d->line_str);

@@ -104,16 +104,6 @@ static int count_refusal(struct dwarf_split *s, int err)
 	return err;
 }
 
-static int load(struct elf_file *f, const char *name, struct dwarf_section *out)
-{
-	struct elf_section section;
-	int err = elf_file_section(f, name, &section);
-
-	if (!err)
-		*out = (struct dwarf_section){ .data = section.data, .len = section.len };
-	return err == -ENOENT ? 0 : err;
-}
-
 /* The sections that addresses, old ranges and lines are in stay the skeleton's. */
 static int load_sections(struct elf_file *f, struct dwarf_info *d, struct dwarf_info *out)
 {
@@ -122,15 +112,15 @@ static int load_sections(struct elf_file *f, struct dwarf_info *d, struct dwarf_
 	*out = (struct dwarf_info){
 		.addr = d->addr, .ranges = d->ranges, .line_str = d->line_str, .payer = d
 	};
-	err = load(f, ".debug_info.dwo", &out->info);
+	err = dwarf_info_load(out, f, ".debug_info.dwo");
 	if (!err)
-		err = load(f, ".debug_abbrev.dwo", &out->abbrev);
+		err = dwarf_section_load(f, ".debug_abbrev.dwo", &out->abbrev);
 	if (!err)
-		err = load(f, ".debug_str.dwo", &out->str);
+		err = dwarf_section_load(f, ".debug_str.dwo", &out->str);
 	if (!err)
-		err = load(f, ".debug_str_offsets.dwo", &out->str_offsets);
+		err = dwarf_section_load(f, ".debug_str_offsets.dwo", &out->str_offsets);
 	if (!err)
-		err = load(f, ".debug_rnglists.dwo", &out->rnglists);
+		err = dwarf_section_load(f, ".debug_rnglists.dwo", &out->rnglists);
 	return err;
 }
 

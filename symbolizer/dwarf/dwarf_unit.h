@@ -25,6 +25,15 @@ int dwarf_info_new_split(const struct dwarf_info *sections, const struct dwarf_u
                          struct dwarf_info **out);
 void dwarf_info_free(struct dwarf_info *d);
 
+/* Loads a section; without one of that name *out stays as it is. -errno as elf_file_section(). */
+int dwarf_section_load(struct elf_file *f, const char *name, struct dwarf_section *out);
+
+/*
+ * The same for d->info. gcc puts each type unit of DWARF 5 into a section of its own, all of one name, which the linker makes
+ * one of: in files that were not linked, object files and .dwo, these are passed over. This may be work.
+ */
+int dwarf_info_load(struct dwarf_info *d, struct elf_file *f, const char *name);
+
 /*
  * Counts `steps` of what many units may share, or what takes no bytes: reading a table of abbreviations, a list of
  * ranges, a line table, attributes without content; or what is gone through for each address, as inlined functions. By these a small file could take hours. False: it has been too much

@@ -72,6 +72,9 @@ bool elf_file_executable(const struct elf_file *f, uint64_t address);
  */
 int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out);
 
+/* The same, but the next one called so behind the index `after`: relocatable files may have many of one name. */
+int elf_file_section_after(struct elf_file *f, const char *name, uint32_t after, struct elf_section *out);
+
 /*
  * Where a section is in the file, for callers that read it in parts by elf_file_read(); out->data is NULL. -ENOTSUP:
  * it has to be loaded (it is compressed or has relocations), or is in memory already; else as elf_file_section().

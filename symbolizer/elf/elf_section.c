@@ -200,8 +200,8 @@ static const char *name_of(const struct elf_file *f, uint32_t index, const struc
 	return at < names->len ? (const char *)names->data + at : NULL;
 }
 
-/* -ENOENT: there is none with content. */
-static int find_named(struct elf_file *f, const char *name, uint32_t *index, bool *is_zdebug)
+/* Behind the index `after`. -ENOENT: there is none with content. */
+static int find_named(struct elf_file *f, const char *name, uint32_t after, uint32_t *index, bool *is_zdebug)
 {
 	struct elf_section names;
 	const char *have;
@@ -210,7 +210,7 @@ static int find_named(struct elf_file *f, const char *name, uint32_t *index, boo
 
 	if (err)
 		return err;
-	for (i = 1; i < f->n_shdrs; i++) {
+	for (i = after + 1; i < f->n_shdrs; i++) {
 		have = f->shdrs[i].sh_type == SHT_NOBITS ? NULL : name_of(f, i, &names);
 		if (!have)
 			continue;
@@ -222,13 +222,18 @@ static int find_named(struct elf_file *f, const char *name, uint32_t *index, boo
 	return -ENOENT;
 }
 
-int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out)
+int elf_file_section_after(struct elf_file *f, const char *name, uint32_t after, struct elf_section *out)
 {
 	bool is_zdebug;
 	uint32_t index;
-	int err = find_named(f, name, &index, &is_zdebug);
+	int err = find_named(f, name, after, &index, &is_zdebug);
 
 	return err ? err : section_at(f, index, is_zdebug, out);
+}
+
+int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out)
+{
+	return elf_file_section_after(f, name, 0, out);
 }
 
 int elf_file_section_place(struct elf_file *f, const char *name, struct elf_section *out, uint64_t *offset)
@@ -236,7 +241,7 @@ int elf_file_section_place(struct elf_file *f, const char *name, struct elf_sect
 	const Elf64_Shdr *shdr;
 	bool is_zdebug;
 	uint32_t index;
-	int err = find_named(f, name, &index, &is_zdebug);
+	int err = find_named(f, name, 0, &index, &is_zdebug);
 
 	if (err)
 		return err;
@@ -257,7 +262,7 @@ bool elf_file_has_section(struct elf_file *f, const char *name)
 	bool is_zdebug;
 	uint32_t index;
 
-	return !find_named(f, name, &index, &is_zdebug);
+	return !find_named(f, name, 0, &index, &is_zdebug);
 }
 
 bool elf_file_section_around(const struct elf_file *f, uint64_t address, uint32_t *index, uint64_t *start,

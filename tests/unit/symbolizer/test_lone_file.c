@@ -94,6 +94,22 @@ static void test_lone_file__sections(void **state)
 	}
 }
 
+/* Each type unit of DWARF 5 has a .debug_info of its own, before the one that counts. */
+static void test_lone_file__type_units(void **state)
+{
+	struct sym_file *f;
+
+	(void)state;
+	assert_int_equal(shell("cd '%s' && echo 'struct pair { int a, sum(int n) { return n * a; } } p; int "
+	                       "one(int n) { "
+	                       "return p.sum(n); }' | g++ -O2 -gdwarf-5 -fdebug-types-section -c -o types.o "
+	                       "-x c++ - && test $(readelf -SW types.o | grep -c ' .debug_info ') = 2",
+	                       program_dir),
+	                 0);
+	assert_int_equal(symbolizer_file(symbols, file("types.o"), &f), 0);
+	assert_line(f, ".text", "pair::sum", 1);
+}
+
 static void test_lone_file__outside(void **state)
 {
 	struct sym_result result;
@@ -163,9 +179,8 @@ static void test_lone_file__memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH(test_lone_file__sections),
-		WITH(test_lone_file__outside),
-		WITH(test_lone_file__no_such_files),
+		WITH(test_lone_file__sections), WITH(test_lone_file__type_units),
+		WITH(test_lone_file__outside),  WITH(test_lone_file__no_such_files),
 		WITH(test_lone_file__memory),
 	};
 

@@ -134,6 +134,7 @@ static void test_dwarf_split__gcc(void **state)
 	(void)state;
 	check_all_forms("g++", "-gdwarf-4");
 	check_all_forms("g++", "-gdwarf-5");
+	check_all_forms("g++", "-gdwarf-5 -fdebug-types-section");
 }
 
 static void test_dwarf_split__clang(void **state)
