@@ -33,8 +33,16 @@ struct object *object_new(const struct object_environment *env, struct elf_file 
 	}
 	o->env = env;
 	o->file = f;
+	o->max_bytes = env->max_bytes;
 	debug_file_build_id(f, o->build_id);
 	return o;
+}
+
+void object_lighten(struct object *o, size_t max_bytes)
+{
+	o->is_light = true;
+	o->max_bytes = max_bytes;
+	o->env->stats->files_too_large++;
 }
 
 /* All that names and lines come from. */
@@ -133,13 +141,13 @@ void object_load_debug_file(struct object *o)
 	if (o->debug_tried)
 		return;
 	if (!o->debug && !elf_file_has_section(o->file, ".debug_info")) {
-		if (!debug_file_open(o->file, &place, o->env->max_bytes, &o->debug))
+		if (!debug_file_open(o->file, &place, o->max_bytes, &o->debug))
 			o->env->stats->debug_files_opened++;
 		else if (file_gate_refusals() == refusals)
 			object_report_missing(o->env, o->build_id);
 	}
 	if (!o->alt)
-		debug_file_open_alt(o->debug ? o->debug : o->file, &place, o->env->max_bytes, &o->alt);
+		debug_file_open_alt(o->debug ? o->debug : o->file, &place, o->max_bytes, &o->alt);
 	o->debug_tried = file_gate_refusals() == refusals;
 	o->has_missed = !(o->debug && o->alt) && debug_file_root_has_gone(o->root);
 }
@@ -202,9 +210,9 @@ static void load_mini_symtab(struct object *o)
 
 	if (elf_file_section(o->file, ".gnu_debugdata", &packed))
 		return;
-	err = packed_file_unxz(packed.data, packed.len, o->env->max_bytes, &plain, &len);
+	err = packed_file_unxz(packed.data, packed.len, o->max_bytes, &plain, &len);
 	if (!err)
-		err = elf_file_open_owned(plain, len, o->env->max_bytes, &o->mini);
+		err = elf_file_open_owned(plain, len, o->max_bytes, &o->mini);
 	if (!err)
 		err = symtab_new(o->file, o->mini, &o->mini_symtab);
 	count_refusal(o, err);
@@ -226,12 +234,12 @@ struct dwarf_index *object_load_dwarf(struct object *o)
 	struct debug_file_place place = place_of(o);
 	struct dwarf_split *split;
 
-	if (!o->dwarf_tried) {
+	if (!o->dwarf_tried && !o->is_light) {
 		o->dwarf_tried = true;
 		object_load_debug_file(o);
-		split = dwarf_split_new(&place, o->build_id, o->env->max_bytes, o->env->stats);
+		split = dwarf_split_new(&place, o->build_id, o->max_bytes, o->env->stats);
 		count_refusal(o, dwarf_index_new(o->file, o->debug ? o->debug : o->file, o->alt,
-		                                 o->env->max_bytes / UNITS_PART, split, &o->dwarf));
+		                                 o->max_bytes / UNITS_PART, split, &o->dwarf));
 		if (o->dwarf)
 			o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf);
 	}

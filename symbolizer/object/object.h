@@ -50,6 +50,12 @@ struct object *object_new(const struct object_environment *env, struct elf_file 
 void object_free(struct object *o);
 
 /*
+ * Reads no DWARF of it, nor any table larger than max_bytes, and counts it as too large. To be called before it is used;
+ * `f` should have been opened with the same bound.
+ */
+void object_lighten(struct object *o, size_t max_bytes);
+
+/*
  * Looks for debug files there from now on, as the process of the place before has ended. Looks again at once for what was
  * missed for that reason, and forgets the answers given without it.
  */

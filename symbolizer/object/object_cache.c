@@ -12,6 +12,7 @@
 
 #include "symbolizer/base/maps.h"
 #include "symbolizer/base/growing_array.h"
+#include "symbolizer/object/heavy_files.h"
 
 /* Each holds a file descriptor, and one of its index. */
 #define MAX_OBJECTS 512
@@ -19,9 +20,13 @@
 /* Files that can't be used, and other names of those that can, are remembered up to this many. */
 #define MAX_KEYS 16384
 
+/* What has more than this part of all memory is heavy. Each time that it is dropped for that, it may have so many bits less. */
+#define HEAVY_PART  16
+#define HEAVY_SHIFT 3
+#define HEAVY_TIMES 2
+
 struct key {
-	uint64_t device, inode, size;
-	int64_t changed_ns;
+	struct file_key file;
 	uint64_t writer; /* the user who alone may write to it */
 	bool has_writer;
 };
@@ -31,6 +36,8 @@ struct entry {
 	size_t memory;      /* when last looked at */
 	uint64_t added;     /* the generation */
 	const void *opener; /* NULL: it has gone */
+	unsigned int times; /* that it was dropped as heavy */
+	uint64_t loaded_ns; /* when it became heavy, or was opened with less */
 	/* By object_cache_let_go(): */
 	uint64_t last_use;     /* object_last_use() at the last look */
 	uint64_t unchanged_ns; /* when it was seen to have changed */
@@ -50,7 +57,8 @@ struct object_cache {
 	struct object *vdso;
 	bool vdso_tried;
 	uint64_t clock, generation;
-	uint64_t next_look_ns;
+	uint64_t now_ns, next_look_ns;
+	struct heavy_files heavy;
 	size_t memory;
 };
 
@@ -106,6 +114,24 @@ static void drop(struct object_cache *c, struct entry *entry)
 	c->generation++;
 }
 
+static bool is_heavy(const struct object_cache *c, size_t memory)
+{
+	return memory > c->env->max_bytes / HEAVY_PART;
+}
+
+/* All names of a file that goes so soon after it was loaded that it would do so again. */
+static void remember_heavy(struct object_cache *c, const struct entry *entry)
+{
+	unsigned int times = entry->times < HEAVY_TIMES ? entry->times + 1 : HEAVY_TIMES;
+	size_t i;
+
+	if (!is_heavy(c, entry->memory) || c->now_ns - entry->loaded_ns >= HEAVY_FILES_NS)
+		return;
+	for (i = 0; i < c->n_known; i++)
+		if (c->known[i].object == entry->object)
+			heavy_files_add(&c->heavy, &c->known[i].key.file, c->now_ns, times);
+}
+
 static void evict(struct object_cache *c, struct entry *entry)
 {
 	drop(c, entry);
@@ -143,17 +169,24 @@ static bool is_idle(struct entry *entry, uint64_t now_ns)
 	return now_ns - entry->unchanged_ns >= OBJECT_CACHE_IDLE_NS;
 }
 
+/* It may be read as others are again. */
+static bool is_heavy_no_more(const struct entry *entry, uint64_t now_ns)
+{
+	return entry->times && now_ns - entry->loaded_ns >= HEAVY_FILES_NS;
+}
+
 void object_cache_let_go(struct object_cache *c, uint64_t now_ns)
 {
 	size_t i = 0;
 
+	c->now_ns = now_ns;
 	if (now_ns < c->next_look_ns)
 		return;
 	c->next_look_ns = now_ns + OBJECT_CACHE_LOOK_NS;
 	while (i < c->n_entries) {
 		struct entry *entry = &c->entries[i];
 
-		if (!entry->opener || is_idle(entry, now_ns))
+		if (!entry->opener || is_idle(entry, now_ns) || is_heavy_no_more(entry, now_ns))
 			drop(c, entry); /* the last one takes its place */
 		else
 			i++;
@@ -175,6 +208,7 @@ static struct entry *least_recently_used(struct object_cache *c, const struct ob
 void object_cache_used(struct object_cache *c, struct object *o)
 {
 	struct entry *entry, *oldest;
+	size_t before;
 
 	object_touch(o, ++c->clock);
 	if (!object_has_grown(o))
@@ -182,17 +216,15 @@ void object_cache_used(struct object_cache *c, struct object *o)
 	entry = entry_of(c, o);
 	if (!entry)
 		return; /* the vDSO, which is small */
-	c->memory -= entry->memory;
+	before = entry->memory;
 	entry->memory = object_memory(o);
-	c->memory += entry->memory;
-	while (c->memory > c->env->max_bytes && (oldest = least_recently_used(c, o)))
+	if (!entry->times && is_heavy(c, entry->memory) && !is_heavy(c, before))
+		entry->loaded_ns = c->now_ns;
+	c->memory += entry->memory - before;
+	while (c->memory > c->env->max_bytes && (oldest = least_recently_used(c, o))) {
+		remember_heavy(c, oldest);
 		evict(c, oldest);
-}
-
-static bool same_key(const struct key *a, const struct key *b)
-{
-	return a->inode == b->inode && a->device == b->device && a->size == b->size &&
-	       a->changed_ns == b->changed_ns;
+	}
 }
 
 static struct known_file *find_known(struct object_cache *c, const struct key *key)
@@ -200,7 +232,7 @@ static struct known_file *find_known(struct object_cache *c, const struct key *k
 	size_t i;
 
 	for (i = c->n_known; i > 0; i--)
-		if (same_key(&c->known[i - 1].key, key))
+		if (file_key_is(&c->known[i - 1].key.file, &key->file))
 			return &c->known[i - 1];
 	return NULL;
 }
@@ -239,20 +271,22 @@ static struct object *find_build_id(struct object_cache *c, const char *build_id
 	if (!*build_id || !key->has_writer)
 		return NULL;
 	for (i = 0; i < c->n_known; i++)
-		if (c->known[i].object && c->known[i].key.size == key->size && c->known[i].key.has_writer &&
-		    c->known[i].key.writer == key->writer &&
+		if (c->known[i].object && c->known[i].key.file.size == key->file.size &&
+		    c->known[i].key.has_writer && c->known[i].key.writer == key->writer &&
 		    strcmp(object_build_id(c->known[i].object), build_id) == 0 &&
 		    entry_of(c, c->known[i].object)->opener)
 			return c->known[i].object;
 	return NULL;
 }
 
-static void add(struct object_cache *c, struct object *o, const void *opener)
+static void add(struct object_cache *c, struct object *o, const void *opener, unsigned int times)
 {
 	if (c->n_entries == MAX_OBJECTS)
 		evict(c, least_recently_used(c, NULL));
 	object_touch(o, ++c->clock);
-	c->entries[c->n_entries++] = (struct entry){ .object = o, .added = c->generation, .opener = opener };
+	c->entries[c->n_entries++] = (struct entry){
+		.object = o, .added = c->generation, .opener = opener, .times = times, .loaded_ns = c->now_ns
+	};
 }
 
 bool object_cache_may_pass(int err)
@@ -269,9 +303,11 @@ bool object_cache_may_pass(int err)
 static int open_object(struct object_cache *c, int fd, const struct stat *st, const struct key *key,
                        const struct object_place *place, struct object **out)
 {
+	unsigned int times = heavy_files_times(&c->heavy, &key->file, c->now_ns);
+	size_t max_bytes = c->env->max_bytes >> (times * HEAVY_SHIFT);
 	struct object *twin;
 	struct elf_file *f;
-	int err = elf_file_open_known(fd, st, c->env->max_bytes, &f);
+	int err = elf_file_open_known(fd, st, max_bytes, &f);
 
 	if (err && object_cache_may_pass(err))
 		return err;
@@ -290,17 +326,20 @@ static int open_object(struct object_cache *c, int fd, const struct stat *st, co
 		return 0;
 	}
 	c->env->stats->files_opened++;
-	add(c, *out, place->opener);
+	if (times)
+		object_lighten(*out, max_bytes);
+	add(c, *out, place->opener, times);
 	return 0;
 }
 
 int object_cache_get(struct object_cache *c, int fd, const struct stat *st, const struct object_place *place,
                      struct object **out)
 {
-	const struct key key = { .device = st->st_dev,
-		                 .inode = st->st_ino,
-		                 .size = (uint64_t)st->st_size,
-		                 .changed_ns = st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec,
+	const struct key key = { .file = { .device = st->st_dev,
+		                           .inode = st->st_ino,
+		                           .size = (uint64_t)st->st_size,
+		                           .changed_ns =
+		                                   st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec },
 		                 .writer = st->st_uid,
 		                 .has_writer = !(st->st_mode & (S_IWGRP | S_IWOTH)) };
 	const struct known_file *known = find_known(c, &key);

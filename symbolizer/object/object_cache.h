@@ -2,7 +2,9 @@
  * The files that any process has mapped, once each. They are told apart by device, inode, size and time of change, so
  * that a file replaced in place is another file; and by build-id, so that the same library in two containers is one.
  *
- * Tables are bounded: over max_bytes, or over the number of open files, the least recently used object goes.
+ * Tables are bounded: over max_bytes, or over the number of open files, the least recently used object goes. One that was
+ * loaded just before, and is large, is opened with less for HEAVY_FILES_NS (heavy_files.h): it has names of its symbol table
+ * alone, and files_too_large counts it.
  *
  * An open file holds the mount through which it was opened, its debug files too: none there can be unmounted, no volume
  * detached, and a deleted file's space is not free. So an object goes as well, by object_cache_let_go(), soon after the

@@ -103,7 +103,7 @@ static struct object_index *load_index(struct object *o)
  */
 bool object_save(struct object *o, enum index_save when)
 {
-	if (o->is_partial ||
+	if (o->is_light || o->is_partial ||
 	    (o->dwarf && (dwarf_index_is_split(o->dwarf) || dwarf_index_is_partial(o->dwarf))))
 		return false;
 	return o->index && object_index_save(o->index, when);

@@ -24,8 +24,10 @@ struct object {
 	struct object_index *index;
 	bool symtab_tried, dwarf_tried, cfi_tried, debug_cfi_tried, debug_tried;
 	bool has_missed; /* a debug file, maybe: it was looked for in a place that had gone */
+	bool is_light;   /* object_lighten() */
 	bool is_partial; /* some table could not be loaded, so answers may be incomplete */
 	bool has_given_functions, has_given_lines; /* answers from the index had some */
+	size_t max_bytes;                          /* of one file's tables */
 	uint64_t last_use;
 	bool has_grown;
 	char build_id[BUILD_ID_HEX_SIZE];

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "symbolizer/object/heavy_files.h"
 #include "symbolizer/object/object_cache.h"
 #include "symbolizer/symbolizer.h"
 #include "tests/unit/compile_program.h"
@@ -44,13 +45,19 @@ static uint64_t make_library(const char *name, const char *function, int owner)
 	return strtoull(line, NULL, 16);
 }
 
-static const char *function_in(struct sym_process *p, const char *name, uint64_t base, uint64_t address)
+static void map(struct sym_process *p, const char *name, uint64_t base)
 {
-	struct sym_result r;
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/%s", program_dir, name);
 	assert_int_equal(symbolizer_process_map(p, base, base + 0x10000, 0, 0, 0, 0, path), 0);
+}
+
+static const char *function_in(struct sym_process *p, const char *name, uint64_t base, uint64_t address)
+{
+	struct sym_result r;
+
+	map(p, name, base);
 	assert_int_equal(symbolizer_user(p, base + address, false, &r), 0);
 	return r.frames[0].function;
 }
@@ -273,6 +280,71 @@ static void test_object_cache__closed_when_not_needed(void **state)
 	symbolizer_process_drop(p);
 }
 
+/* A library whose strings of debug information take 3 MB, and far less in the file. */
+static uint64_t make_heavy(const char *name, const char *function)
+{
+	char line[256] = "", path[256];
+	FILE *nm;
+
+	assert_int_equal(
+	        shell("cd '%s' && echo 'int %s(int n) { return n * 7; } asm(\".section .debug_str, "
+	              "\\\"MS\\\", @progbits, 1; .fill 3000000, 1, 97; .byte 0; .text\");' | "
+	              "cc -g -O1 -shared -fPIC -gz -o %s -x c - && test $(stat -c %%s %s) -lt 40000 && "
+	              "nm %s | grep ' %s$' > %s.nm",
+	              program_dir, function, name, name, name, function, name),
+	        0);
+	snprintf(path, sizeof(path), "%s/%s.nm", program_dir, name);
+	nm = fopen(path, "r");
+	assert_non_null(fgets(line, sizeof(line), nm));
+	fclose(nm);
+	return strtoull(line, NULL, 16);
+}
+
+/* What the name of a function in the heavy file comes from. */
+static enum sym_source source_of(struct sym_process *p, uint64_t address, const char *function)
+{
+	struct sym_result r;
+
+	assert_int_equal(symbolizer_user(p, address, false, &r), 0);
+	assert_string_equal(r.frames[0].function, function);
+	return r.source;
+}
+
+/* Two files that don't fit into memory together are not loaded in turn for ever. */
+static void test_object_cache__heavy_files(void **state)
+{
+	struct symbolizer_opts opts = { .max_memory_bytes = 4 << 20, .debug_dir = "/nonexistent" };
+	uint64_t a = 0x10000 + make_heavy("heavy_a", "fa"), b = 0x20000 + make_heavy("heavy_b", "fb");
+	struct symbolizer *small = symbolizer_new(&opts);
+	struct sym_process *p = symbolizer_process(small, 4000007, 1);
+	struct symbolizer_stats stats;
+	int i;
+
+	(void)state;
+	symbolizer_process_exit(p);
+	symbolizer_let_go(small, now_ns);
+	map(p, "heavy_a", 0x10000);
+	map(p, "heavy_b", 0x20000);
+	assert_int_equal(source_of(p, a, "fa"), SYM_SOURCE_DWARF);
+	assert_int_equal(source_of(p, b, "fb"), SYM_SOURCE_DWARF);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(source_of(p, a, "fa"), SYM_SOURCE_SYMTAB);
+		assert_int_equal(source_of(p, b, "fb"), SYM_SOURCE_DWARF);
+	}
+	symbolizer_stats(small, &stats);
+	assert_int_equal(stats.cache_evictions, 1);
+	assert_int_equal(stats.files_too_large, 1);
+	symbolizer_let_go(small, now_ns + HEAVY_FILES_NS - 1);
+	assert_int_equal(source_of(p, a, "fa"), SYM_SOURCE_SYMTAB);
+	/* After a while it is tried again; the other one has been there for long, and only goes this once. */
+	symbolizer_let_go(small, now_ns += HEAVY_FILES_NS + OBJECT_CACHE_LOOK_NS);
+	assert_int_equal(source_of(p, a, "fa"), SYM_SOURCE_DWARF);
+	symbolizer_let_go(small, now_ns += HEAVY_FILES_NS);
+	assert_int_equal(source_of(p, b, "fb"), SYM_SOURCE_DWARF);
+	assert_int_equal(source_of(p, a, "fa"), SYM_SOURCE_DWARF);
+	symbolizer_free(small);
+}
+
 static int set_up(void **state)
 {
 	struct symbolizer_opts opts = { .debug_dir = debug_dir };
@@ -299,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_object_cache__closed_though_another_uses_it),
 		cmocka_unit_test(test_object_cache__kept_for_the_next_process),
 		cmocka_unit_test(test_object_cache__closed_when_not_needed),
+		cmocka_unit_test(test_object_cache__heavy_files),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
