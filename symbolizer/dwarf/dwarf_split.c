@@ -23,6 +23,9 @@ struct dwarf_split {
 
 struct dwarf_split_unit {
 	struct elf_file *dwo; /* NULL: it is in the package */
+	/* What was read of the package for this unit alone. */
+	uint8_t *parts[PACKAGE_PARTS];
+	size_t part_bytes;
 	struct dwarf_info *info;
 	struct dwarf_unit *root;
 };
@@ -105,14 +108,16 @@ static int count_refusal(struct dwarf_split *s, int err)
 }
 
 /* The sections that addresses, old ranges and lines are in stay the skeleton's. */
-static int load_sections(struct elf_file *f, struct dwarf_info *d, struct dwarf_info *out)
+static struct dwarf_info sections_beside(struct dwarf_info *d)
 {
-	int err;
-
-	*out = (struct dwarf_info){
+	return (struct dwarf_info){
 		.addr = d->addr, .ranges = d->ranges, .line_str = d->line_str, .payer = d
 	};
-	err = dwarf_info_load(out, f, ".debug_info.dwo");
+}
+
+static int load_sections(struct elf_file *f, struct dwarf_info *out)
+{
+	int err = dwarf_info_load(out, f, ".debug_info.dwo");
 	if (!err)
 		err = dwarf_section_load(f, ".debug_abbrev.dwo", &out->abbrev);
 	if (!err)
@@ -158,42 +163,102 @@ static int open_package(struct dwarf_split *s)
 	return 0;
 }
 
-static int cut(struct dwarf_section *section, const struct dwarf_package_row *row,
-               enum dwarf_package_part part)
+static void free_parts(struct dwarf_split_unit *split)
 {
-	uint32_t offset = row->parts[part].offset, len = row->parts[part].len;
+	size_t i;
 
-	if (offset > section->len || len > section->len - offset)
-		return -EBADMSG;
-	*section = (struct dwarf_section){ .data = len ? section->data + offset : NULL, .len = len };
+	for (i = 0; i < PACKAGE_PARTS; i++) {
+		free(split->parts[i]);
+		split->parts[i] = NULL;
+	}
+	split->part_bytes = 0;
+}
+
+static int read_part(struct dwarf_split *s, struct dwarf_split_unit *split, enum dwarf_package_part part,
+                     uint64_t offset, size_t len)
+{
+	uint8_t *data;
+	int err;
+
+	if (len > s->max_bytes - split->part_bytes)
+		return -EFBIG;
+	data = malloc(len);
+	if (!data)
+		return -ENOMEM;
+	err = elf_file_read(s->package, offset, data, len);
+	if (err) {
+		free(data);
+		return err;
+	}
+	split->parts[part] = data;
+	split->part_bytes += len;
 	return 0;
+}
+
+/* One part of a unit: read alone where the section can be read in parts, as those of a program may have some GB. */
+static int take_part(struct dwarf_split *s, struct dwarf_split_unit *split,
+                     const struct dwarf_package_row *row, enum dwarf_package_part part,
+                     struct dwarf_section *out)
+{
+	static const char *const names[PACKAGE_PARTS] = { ".debug_info.dwo", ".debug_abbrev.dwo",
+		                                          ".debug_str_offsets.dwo", ".debug_rnglists.dwo" };
+	uint32_t offset = row->parts[part].offset, len = row->parts[part].len;
+	struct elf_section section;
+	uint64_t place;
+	int err = 0;
+
+	if (!len)
+		return 0;
+	if (elf_file_section_place(s->package, names[part], &section, &place))
+		err = elf_file_section(s->package, names[part], &section);
+	if (!err && (offset > section.len || len > section.len - offset))
+		err = -EBADMSG;
+	if (!err && !section.data)
+		err = read_part(s, split, part, place + offset, len);
+	if (!err)
+		*out = (struct dwarf_section){ .data = section.data ? section.data + offset
+			                                            : split->parts[part],
+			                       .len = len };
+	return err == -ENOENT ? -EBADMSG : err;
+}
+
+static int take_parts(struct dwarf_split *s, struct dwarf_info *d, const struct dwarf_unit *skeleton,
+                      const struct dwarf_package_row *row, struct dwarf_split_unit *split)
+{
+	struct dwarf_info sections = sections_beside(d);
+	int err = take_part(s, split, row, PACKAGE_INFO, &sections.info);
+
+	if (!err)
+		err = take_part(s, split, row, PACKAGE_ABBREV, &sections.abbrev);
+	if (!err)
+		err = take_part(s, split, row, PACKAGE_STR_OFFSETS, &sections.str_offsets);
+	if (!err)
+		err = take_part(s, split, row, PACKAGE_RNGLISTS, &sections.rnglists);
+	if (!err)
+		err = dwarf_section_load(s->package, ".debug_str.dwo", &sections.str);
+	if (!err)
+		err = find_root(&sections, skeleton, split);
+	if (err)
+		free_parts(split);
+	return err;
 }
 
 static int find_in_package(struct dwarf_split *s, struct dwarf_info *d, const struct dwarf_unit *skeleton,
                            struct dwarf_split_unit *split)
 {
 	struct dwarf_package_row row;
-	struct dwarf_info sections;
 	struct elf_section index;
 	int err = open_package(s);
 
+	if (!err && !elf_file_answers(s->package))
+		err = -EAGAIN;
 	if (err)
 		return err;
 	err = elf_file_section(s->package, ".debug_cu_index", &index);
 	if (!err)
 		err = dwarf_package_find(index.data, index.len, skeleton->dwo_id, &row);
 	if (!err)
-		err = load_sections(s->package, d, &sections);
-	if (!err)
-		err = cut(&sections.info, &row, PACKAGE_INFO);
-	if (!err)
-		err = cut(&sections.abbrev, &row, PACKAGE_ABBREV);
-	if (!err)
-		err = cut(&sections.str_offsets, &row, PACKAGE_STR_OFFSETS);
-	if (!err)
-		err = cut(&sections.rnglists, &row, PACKAGE_RNGLISTS);
-	if (!err)
-		err = find_root(&sections, skeleton, split);
+		err = take_parts(s, d, skeleton, &row, split);
 	return count_refusal(s, err);
 }
 
@@ -203,8 +268,8 @@ static int find_in_package(struct dwarf_split *s, struct dwarf_info *d, const st
 static int take_dwo(struct dwarf_split *s, struct elf_file *f, struct dwarf_info *d,
                     const struct dwarf_unit *skeleton, struct dwarf_split_unit *split)
 {
-	struct dwarf_info sections;
-	int err = load_sections(f, d, &sections);
+	struct dwarf_info sections = sections_beside(d);
+	int err = load_sections(f, &sections);
 
 	if (!err)
 		err = find_root(&sections, skeleton, split);
@@ -273,6 +338,7 @@ void dwarf_split_unit_free(struct dwarf_split_unit *split)
 	if (!split)
 		return;
 	dwarf_info_free(split->info);
+	free_parts(split);
 	elf_file_close(split->dwo);
 	free(split);
 }
@@ -294,6 +360,6 @@ size_t dwarf_split_memory(const struct dwarf_split *s)
 
 size_t dwarf_split_unit_memory(const struct dwarf_split_unit *split)
 {
-	return sizeof(*split) + split->info->memory + split->info->abbrev_memory +
+	return sizeof(*split) + split->part_bytes + split->info->memory + split->info->abbrev_memory +
 	       (split->dwo ? elf_file_memory(split->dwo) : 0);
 }

@@ -76,7 +76,7 @@ int elf_file_section(struct elf_file *f, const char *name, struct elf_section *o
 int elf_file_section_after(struct elf_file *f, const char *name, uint32_t after, struct elf_section *out);
 
 /*
- * Where a section is in the file, for callers that read it in parts by elf_file_read(); out->data is NULL. -ENOTSUP:
+ * Where a section is in the file, however large, for callers that read it in parts by elf_file_read(); out->data is NULL. -ENOTSUP:
  * it has to be loaded (it is compressed or has relocations), or is in memory already; else as elf_file_section().
  */
 int elf_file_section_place(struct elf_file *f, const char *name, struct elf_section *out, uint64_t *offset);

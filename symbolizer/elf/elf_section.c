@@ -250,8 +250,6 @@ int elf_file_section_place(struct elf_file *f, const char *name, struct elf_sect
 		return -ENOTSUP;
 	if (!elf_file_within(f, shdr->sh_offset, shdr->sh_size))
 		return -EBADMSG;
-	if (shdr->sh_size > room_for(f))
-		return -EFBIG;
 	*out = (struct elf_section){ .len = shdr->sh_size, .address = shdr->sh_addr, .index = index };
 	*offset = shdr->sh_offset;
 	return 0;

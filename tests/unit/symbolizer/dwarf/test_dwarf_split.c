@@ -37,7 +37,8 @@ static const char unit_b[] =
         "extern \"C\" int other(int n) { if (n > 4) return deep(n); return deep(n + 1); }\n";
 
 static struct symbolizer_stats stats;
-static size_t unit_bytes = 1 << 20; /* that an index may keep */
+static size_t unit_bytes = 1 << 20;  /* that an index may keep */
+static size_t split_bytes = 1 << 24; /* that a section of another file may have */
 
 /* What is known of each address of .text, as text, in `out`. */
 static void describe_all(const char *path, bool with_split, char *out)
@@ -55,7 +56,7 @@ static void describe_all(const char *path, bool with_split, char *out)
 	memset(&stats, 0, sizeof(stats));
 	assert_int_equal(elf_file_open(open(path, O_RDONLY), false, 1 << 24, &f), 0);
 	if (with_split)
-		split = dwarf_split_new(&place, "", 1 << 24, &stats);
+		split = dwarf_split_new(&place, "", split_bytes, &stats);
 	assert_int_equal(dwarf_index_new(f, f, NULL, unit_bytes, split, &index), 0);
 	for (step = 0; step < 0x4000; step++) {
 		address = 0x1000 + step % 0x2000;
@@ -156,6 +157,19 @@ static void test_dwarf_split__packages(void **state)
 	check_package("g++", "-gdwarf-4", "llvm-dwp");
 	check_package("clang++", "-gdwarf-4", "llvm-dwp");
 	check_package("clang++", "-gdwarf-5", "llvm-dwp");
+}
+
+/* A package whose sections have more than may be loaded: units are read alone. */
+static void test_dwarf_split__large_package(void **state)
+{
+	(void)state;
+	split_bytes = 1 << 16;
+	check_package("clang++", "-gdwarf-5",
+	              "sh -c 'llvm-dwp \"$@\" && for s in info abbrev str_offsets rnglists; do "
+	              "objcopy --dump-section .debug_$s.dwo=part bin/x.so.dwp && "
+	              "head -c 100000 /dev/zero >> part && "
+	              "objcopy --update-section .debug_$s.dwo=part bin/x.so.dwp || exit 1; done' sh");
+	split_bytes = 1 << 24;
 }
 
 static void assert_lines_only(uint64_t missing)
@@ -327,6 +341,7 @@ int main(void)
 		cmocka_unit_test(test_dwarf_split__gcc),
 		cmocka_unit_test(test_dwarf_split__clang),
 		cmocka_unit_test(test_dwarf_split__packages),
+		cmocka_unit_test(test_dwarf_split__large_package),
 		cmocka_unit_test(test_dwarf_split__missing),
 		cmocka_unit_test(test_dwarf_split__opened_again),
 		cmocka_unit_test(test_dwarf_split__not_cached),
