@@ -32,7 +32,7 @@ struct dwarf_index {
 	struct dwarf_ranges aranges; /* by .debug_aranges */
 	struct dwarf_ranges ranges;  /* by all units */
 	bool ranges_read;
-	bool is_partial;                       /* a unit was not loaded, as too much was */
+	bool is_partial; /* a unit was not loaded, as too much was, or not all its lines */
 	struct unit_index *loaded[MAX_LOADED]; /* the one used last is the last */
 	size_t n_loaded;
 	size_t memory, max_unit_bytes;

@@ -171,6 +171,7 @@ static int run_special(struct dwarf_lines *l, struct machine *m, uint8_t opcode)
 	return emit_row(l, m);
 }
 
+/* On an error the rows before it stay. A sequence that does not end has none: it is not known how far its last row goes. */
 static int run_program(struct dwarf_lines *l)
 {
 	struct dwarf_cursor c = l->header.program;
@@ -187,6 +188,10 @@ static int run_program(struct dwarf_lines *l)
 			err = run_standard(l, &m, &c, opcode);
 		else
 			run_extended(l, &m, &c);
+	}
+	if (m.in_sequence && err) {
+		m.address = l->sequences[l->n_sequences].end_address;
+		end_sequence(l, &m);
 	}
 	if (m.in_sequence)
 		l->n_rows = l->sequences[l->n_sequences].first;
@@ -221,16 +226,15 @@ int dwarf_lines_read(struct dwarf_info *d, const struct dwarf_unit *u, struct dw
 	err = dwarf_line_header_read(d, u, &l->header);
 	if (!dwarf_info_work(d, work_of(l)) && !err)
 		err = -EFBIG;
-	if (!err)
-		err = run_program(l);
 	if (err) {
 		dwarf_lines_free(l);
 		return err;
 	}
+	err = run_program(l);
 	if (l->n_sequences)
 		qsort(l->sequences, l->n_sequences, sizeof(*l->sequences), compare_starts);
 	*out = l;
-	return 0;
+	return err;
 }
 
 void dwarf_lines_free(struct dwarf_lines *l)

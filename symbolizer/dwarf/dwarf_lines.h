@@ -15,7 +15,10 @@
 
 struct dwarf_lines;
 
-/* -ENOENT: the unit has none; -EBADMSG: malformed. A table that is broken half-way has the rows before that.
+/*
+ * *out stays as it is unless there is a table. -ENOENT: the unit has none; -EBADMSG: malformed; -EFBIG: too much work. A
+ * table that is broken half-way has the rows before that; so has one with too many of them, or for which there is no memory,
+ * and then it is -EFBIG or -ENOMEM.
  */
 int dwarf_lines_read(struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out);
 void dwarf_lines_free(struct dwarf_lines *l);

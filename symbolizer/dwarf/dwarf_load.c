@@ -183,6 +183,7 @@ struct unit_index *dwarf_load_unit(struct dwarf_index *x, struct dwarf_unit *u)
 	dwarf_scopes_read(ui->info, ui->unit, false, &ui->scopes);
 	err = dwarf_lines_read(x->info, u, &ui->lines);
 	count_errors(x, ui, err);
+	x->is_partial |= err && ui->lines;
 	x->touched += u->end - u->offset;
 	x->loaded[x->n_loaded++] = ui;
 	measure(x, ui);

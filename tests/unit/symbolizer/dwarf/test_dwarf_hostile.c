@@ -204,6 +204,16 @@ static void put_lines(size_t rows)
 	put(b, DW_LNE_end_sequence, 1);
 }
 
+/* A unit with the line table at that offset. */
+static void put_unit_with_lines(uint64_t low, uint32_t offset)
+{
+	uint8_t die[5] = { 1 };
+
+	memcpy(die + 1, &offset, sizeof(offset));
+	put_arange_at(sections[INFO].len, low);
+	put_unit(0, die, sizeof(die));
+}
+
 static struct dwarf_index *open_index(struct elf_file *f, struct elf_file *alt)
 {
 	struct dwarf_index *x;
@@ -299,6 +309,29 @@ static void test_dwarf_hostile__abbreviations_of_alt(void **state)
 	assert_true(dwarf_index_memory(x) > 32 * MIB - MIB);
 	assert_false(dwarf_index_locate(x, PC, &place));
 	assert_true(dwarf_index_memory(x) < MIB);
+	dwarf_index_free(x);
+	elf_file_close(f);
+}
+
+/* A unit with more lines than are kept has those before. */
+static void test_dwarf_hostile__rows_of_one_unit(void **state)
+{
+	struct dwarf_place place;
+	struct dwarf_index *x;
+	struct elf_file *f;
+
+	(void)state;
+	start_units(DW_AT_stmt_list, DW_FORM_sec_offset);
+	put_unit_with_lines(LINES_START, 0);
+	put_arange_at(0, LINES_START + ((uint64_t)4 << 20));
+	put_lines((4 << 20) + 1000);
+	f = finish();
+	x = open_index(f, NULL);
+	assert_true(dwarf_index_locate(x, LINES_START + 100, &place));
+	assert_true(dwarf_index_is_partial(x));
+	assert_int_equal(dwarf_index_errors(x), 1);
+	assert_true(dwarf_index_memory(x) < 80 * MIB);
+	assert_false(dwarf_index_locate(x, LINES_START + (4 << 20) + 500, &place));
 	dwarf_index_free(x);
 	elf_file_close(f);
 }
@@ -444,16 +477,6 @@ static void test_dwarf_hostile__ordinary_units(void **state)
 	elf_file_close(f);
 }
 
-/* A unit with the line table at that offset. */
-static void put_unit_with_lines(uint64_t low, uint32_t offset)
-{
-	uint8_t die[5] = { 1 };
-
-	memcpy(die + 1, &offset, sizeof(offset));
-	put_arange_at(sections[INFO].len, low);
-	put_unit(0, die, sizeof(die));
-}
-
 /* One unit with nearly all lines, which is more than may be kept, and is dropped and loaded again and again. */
 static void test_dwarf_hostile__ordinary_large_unit(void **state)
 {
@@ -514,6 +537,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dwarf_hostile__units_of_one_lookup),
+		cmocka_unit_test(test_dwarf_hostile__rows_of_one_unit),
 		cmocka_unit_test(test_dwarf_hostile__abbreviations_of_one_name),
 		cmocka_unit_test(test_dwarf_hostile__abbreviations_of_alt),
 		cmocka_unit_test(test_dwarf_hostile__units_and_abbreviations),
