@@ -75,29 +75,38 @@ uint64_t cfi_pointer(const struct cfi_bytes *bytes, struct dwarf_cursor *c, uint
 struct header {
 	struct cfi_bytes bytes; /* all of it is in them */
 	struct dwarf_cursor c;  /* behind the CIE pointer, to the entry's end */
-	size_t next;            /* where the next entry begins */
+	size_t next;            /* where the next entry begins, also if this one can't be had */
 	bool is_cie;
 	uint64_t cie; /* offset of an FDE's CIE */
 };
 
-/* Has all of an entry read; what its length says may be wrong. False: none, or one that is too long or can't be read. */
-static bool read_whole(struct cfi_section *s, enum cfi_use use, size_t offset, struct cfi_bytes *out)
+static uint64_t offset_of(const struct cfi_bytes *bytes, const uint8_t *pos)
+{
+	return bytes->offset + (uint64_t)(pos - bytes->data);
+}
+
+/*
+ * Has all of an entry read; what its length says may be wrong. *next becomes where that ends, or the section does. False:
+ * none, or one that is too long or can't be read.
+ */
+static bool read_whole(struct cfi_section *s, enum cfi_use use, size_t offset, struct cfi_bytes *out,
+                       size_t *next)
 {
 	struct dwarf_cursor c;
-	uint64_t len;
+	uint64_t len, end;
 
+	*next = s->len;
 	if (!cfi_section_bytes(s, use, offset, MAX_LENGTH_BYTES, out))
 		return false;
 	c = dwarf_cursor_at(out->data, out->len, offset - out->offset);
 	len = dwarf_u32(&c);
 	if (len == UINT32_MAX)
 		len = dwarf_u64(&c);
-	return !c.failed && len < s->len && cfi_section_bytes(s, use, offset, MAX_LENGTH_BYTES + len, out);
-}
-
-static uint64_t offset_of(const struct cfi_bytes *bytes, const uint8_t *pos)
-{
-	return bytes->offset + (uint64_t)(pos - bytes->data);
+	if (c.failed || len >= s->len)
+		return false;
+	end = offset_of(out, c.pos) + len;
+	*next = end < s->len ? end : s->len;
+	return cfi_section_bytes(s, use, offset, MAX_LENGTH_BYTES + len, out);
 }
 
 static bool read_header(struct cfi_section *s, enum cfi_use use, size_t offset, struct header *out)
@@ -106,14 +115,13 @@ static bool read_header(struct cfi_section *s, enum cfi_use use, size_t offset, 
 	uint8_t offset_size;
 	uint64_t len, at, pointer;
 
-	if (!read_whole(s, use, offset, &out->bytes))
+	if (!read_whole(s, use, offset, &out->bytes, &out->next))
 		return false;
 	c = dwarf_cursor_at(out->bytes.data, out->bytes.len, offset - out->bytes.offset);
 	len = dwarf_initial_length(&c, &offset_size);
 	if (c.failed)
 		return false;
 	c.end = c.pos + len;
-	out->next = offset_of(&out->bytes, c.end);
 	out->is_cie = false;
 	out->cie = UINT64_MAX;
 	out->c = c;
@@ -231,7 +239,7 @@ static bool read_fde(struct cfi_section *s, size_t offset, struct cfi_known_cie 
 	uint32_t moves = s->moves;
 
 	if (next)
-		*next = readable ? h.next : s->len;
+		*next = h.next;
 	if (!readable || h.is_cie || h.cie == UINT64_MAX || !read_known_cie(s, h.cie, known) ||
 	    s->moves != moves || !read_range(&h.bytes, &known->cie, &h.c, &out->start, &out->length))
 		return false;

@@ -148,6 +148,25 @@ static void test_cfi_entry__long_fde(void **state)
 	}
 }
 
+/* What comes behind an entry that is too long is found nevertheless. */
+static void test_cfi_entry__behind_a_long_one(void **state)
+{
+	static const uint64_t lengths[] = { CFI_MAX_FDE_BYTES, (uint64_t)1 << 32, MAX_FILE - FRAMES };
+	struct cfi_known_cie known = { 0 };
+	struct cfi_fde fde;
+	size_t i, next;
+
+	(void)state;
+	for (i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		put_cie(100);
+		put_fde(lengths[i]);
+		open_section();
+		assert_false(cfi_entry_read(&at.section, FDE, &known, &fde, &next));
+		assert_int_equal(next, i < 2 ? FDE + 12 + lengths[i] : MAX_FILE - FRAMES);
+		close_section();
+	}
+}
+
 /* The room of FDEs and two CIEs of that length is 64 bytes as a size_t. */
 static void test_cfi_entry__long_cie_wraps(void **state)
 {
@@ -167,9 +186,8 @@ static void test_cfi_entry__long_cie_wraps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FILE(test_cfi_entry__sound_ones),
-		WITH_FILE(test_cfi_entry__long_cie),
-		WITH_FILE(test_cfi_entry__long_fde),
+		WITH_FILE(test_cfi_entry__sound_ones),     WITH_FILE(test_cfi_entry__long_cie),
+		WITH_FILE(test_cfi_entry__long_fde),       WITH_FILE(test_cfi_entry__behind_a_long_one),
 		WITH_FILE(test_cfi_entry__long_cie_wraps),
 	};
 
