@@ -110,7 +110,10 @@ struct symbolizer_stats {
 	uint64_t files_opened, debug_files_opened;
 	uint64_t files_missing; /* could not be opened, or are not the mapped ones */
 	uint64_t files_corrupt; /* not ELF, or has structures that lie outside the file */
-	/* Tables over max_memory_bytes, or dropped for that just after they were loaded; perf maps over 64 MiB. */
+	/*
+	 * Tables over max_memory_bytes, or dropped for that just after they were loaded; perf maps over 64 MiB; debug
+	 * files over 1 GiB that only a CRC tells.
+	 */
 	uint64_t files_too_large;
 	uint64_t split_files_opened,
 	        split_files_missing; /* of -gsplit-dwarf: .dwo and .dwp files; units whose one

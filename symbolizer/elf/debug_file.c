@@ -17,7 +17,6 @@
 
 #define MAX_NOTES       64 /* places where they stand: linkers make two or three, kernels some ten */
 #define MAX_NOTES_BYTES 65536
-#define MAX_DEBUG_BYTES ((off_t)4 << 30)
 #define MAX_CRC_BYTES   ((off_t)1 << 30) /* is read to its end, at some GB/s, for whoever names it */
 
 static void to_hex(const uint8_t *bytes, size_t len, char hex[BUILD_ID_HEX_SIZE])
@@ -104,27 +103,11 @@ static int open_elf(int fd, const struct candidate *at, size_t max_bytes, struct
 	return elf_file_open(fd, trusted, max_bytes, out);
 }
 
-static int open_bounded(const struct candidate *at, off_t max_size, off_t *size)
-{
-	int fd = regular_file_open_in(at->root, at->path, 0);
-	struct stat st;
-
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) || st.st_size > max_size) {
-		close(fd);
-		return -EFBIG;
-	}
-	*size = st.st_size;
-	return fd;
-}
-
 int debug_file_open_path(const struct debug_file_place *place, const char *path, size_t max_bytes,
                          struct elf_file **out)
 {
 	struct candidate at = { .root = place->root, .dir = place->debug_dir, .path = path };
-	off_t size;
-	int fd = open_bounded(&at, MAX_DEBUG_BYTES, &size);
+	int fd = regular_file_open_in(at.root, at.path, 0);
 
 	return fd < 0 ? fd : open_elf(fd, &at, max_bytes, out);
 }
@@ -133,8 +116,7 @@ static int open_with_build_id(const struct candidate *at, const char *build_id, 
                               struct elf_file **out)
 {
 	char have[BUILD_ID_HEX_SIZE];
-	off_t size;
-	int fd = open_bounded(at, MAX_DEBUG_BYTES, &size), err;
+	int fd = regular_file_open_in(at->root, at->path, 0), err;
 
 	if (fd < 0)
 		return fd;
@@ -222,16 +204,16 @@ struct wanted {
 static int open_if_wanted(const struct candidate *at, const struct wanted *wanted, size_t max_bytes,
                           struct elf_file **out)
 {
+	struct stat st;
 	uint32_t crc;
-	off_t size;
 	int fd, err;
 
 	if (*wanted->build_id)
 		return open_with_build_id(at, wanted->build_id, max_bytes, out);
-	fd = open_bounded(at, MAX_CRC_BYTES, &size);
+	fd = regular_file_open_stat(at->root, at->path, 0, &st);
 	if (fd < 0)
 		return fd;
-	err = crc_of(fd, size, &crc);
+	err = st.st_size > MAX_CRC_BYTES ? -EFBIG : crc_of(fd, st.st_size, &crc);
 	if (err || crc != wanted->crc) {
 		close(fd);
 		return err ? err : -ENOENT;
@@ -252,7 +234,7 @@ static int open_by_link(struct elf_file *f, const char *build_id, const struct d
 	};
 	struct wanted wanted = { .build_id = build_id };
 	const char *name, *slash = strrchr(place->path, '/');
-	int err = read_debuglink(f, &name, &wanted.crc), n;
+	int err = read_debuglink(f, &name, &wanted.crc), missing = -ENOENT, n;
 	char path[PATH_MAX];
 	size_t i;
 
@@ -268,22 +250,27 @@ static int open_by_link(struct elf_file *f, const char *build_id, const struct d
 		/* The file itself has the wanted build-id, too. */
 		if (n <= 0 || (size_t)n >= sizeof(path) || !strcmp(path, place->path))
 			continue;
-		if (!open_if_wanted(&at, &wanted, max_bytes, out))
+		err = open_if_wanted(&at, &wanted, max_bytes, out);
+		if (!err)
 			return 0;
+		if (err == -EFBIG)
+			missing = err;
 	}
-	return -ENOENT;
+	return missing;
 }
 
 int debug_file_open(struct elf_file *f, const struct debug_file_place *place, size_t max_bytes,
                     struct elf_file **out)
 {
 	char build_id[BUILD_ID_HEX_SIZE];
+	int err;
 
 	*out = NULL;
 	debug_file_build_id(f, build_id);
 	if (!open_by_build_id(build_id, place, max_bytes, out))
 		return 0;
-	return open_by_link(f, build_id, place, max_bytes, out) ? -ENOENT : 0;
+	err = open_by_link(f, build_id, place, max_bytes, out);
+	return err && err != -EFBIG ? -ENOENT : err;
 }
 
 __attribute__((format(printf, 6, 7))) static int try_alt(const char *root, const char *dir,

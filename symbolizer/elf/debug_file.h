@@ -29,9 +29,10 @@ bool debug_file_root_has_gone(const char *root);
 /*
  * Opens the separate debug file of `f`: .build-id/ab/cdef.debug in DEBUG_DIR, FETCHED_DIR and the DEBUG_DIR below
  * ROOT, when its build-id is the same; else by .gnu_debuglink beside the file, in .debug/ beside it, and in
- * either DEBUG_DIR/its folder; there the build-id, or without one the CRC, has to agree. -ENOENT: none.
+ * either DEBUG_DIR/its folder; there the build-id, or without one the CRC, has to agree. -ENOENT: none; -EFBIG: none, and one
+ * was too large for its CRC to be computed.
  *
- * What lies beside the file is as hostile as the file. Only regular files are opened, of 4 GiB at most (1 GiB
+ * What lies beside the file is as hostile as the file. Only regular files are opened, of any size (1 GiB at most
  * when the CRC has to be computed); only those in our own folders that nobody but root or we may write to are
  * mapped, and only from file systems that keep their pages (regular_file_keeps_pages()). Below ROOT every path is resolved as for the process: no link and no ".." leads out of it.
  */
@@ -47,7 +48,7 @@ int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *p
                         struct elf_file **out);
 
 /*
- * Opens the file that the process calls `path` (place->path is not used), of 4 GiB at most. It may be any ELF file:
+ * Opens the file that the process calls `path` (place->path is not used). It may be any ELF file:
  * the caller checks that it is the right one. With an empty ROOT `path` is one of ours. -errno; -EBADMSG: no regular
  * file, or no ELF.
  */

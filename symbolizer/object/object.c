@@ -137,13 +137,15 @@ void object_load_debug_file(struct object *o)
 {
 	struct debug_file_place place = place_of(o);
 	uint64_t refusals = file_gate_refusals();
+	int err;
 
 	if (o->debug_tried)
 		return;
 	if (!o->debug && !elf_file_has_section(o->file, ".debug_info")) {
-		if (!debug_file_open(o->file, &place, o->max_bytes, &o->debug))
-			o->env->stats->debug_files_opened++;
-		else if (file_gate_refusals() == refusals)
+		err = debug_file_open(o->file, &place, o->max_bytes, &o->debug);
+		o->env->stats->debug_files_opened += !err;
+		o->env->stats->files_too_large += err == -EFBIG;
+		if (err && file_gate_refusals() == refusals)
 			object_report_missing(o->env, o->build_id);
 	}
 	if (!o->alt)

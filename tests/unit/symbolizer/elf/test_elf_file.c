@@ -165,7 +165,7 @@ static void test_elf_file__symbols(void **state)
 }
 
 /* Finds it there, and not when the folder has another file of that name. */
-static void assert_debug_file(const char *file, const char *debug_dir, bool expected)
+static void assert_debug_file_is(const char *file, const char *debug_dir, int expected)
 {
 	struct elf_file *f = open_file(file, false), *debug;
 	char path[256], dir[256];
@@ -175,9 +175,14 @@ static void assert_debug_file(const char *file, const char *debug_dir, bool expe
 	snprintf(path, sizeof(path), "%s/%s", program_dir, file);
 	snprintf(dir, sizeof(dir), "%s/%s", program_dir, debug_dir);
 	err = debug_file_open(f, &place, MAX_BYTES, &debug);
-	assert_int_equal(err, expected ? 0 : -ENOENT);
+	assert_int_equal(err, expected);
 	elf_file_close(debug);
 	elf_file_close(f);
+}
+
+static void assert_debug_file(const char *file, const char *debug_dir, bool expected)
+{
+	assert_debug_file_is(file, debug_dir, expected ? 0 : -ENOENT);
 }
 
 static void test_elf_file__debug_files(void **state)
@@ -211,6 +216,18 @@ static void test_elf_file__debug_files(void **state)
 	assert_debug_file("nameless.so", "none", false);
 }
 
+/* Most of it is a hole. */
+static void test_elf_file__large_debug_files(void **state)
+{
+	(void)state;
+	assert_int_equal(shell("cd '%s' && cp debug/.build-id/01/23456789abcdef.debug plain.debug && "
+	                       "truncate -s 6G plain.debug debug/.build-id/01/23456789abcdef.debug",
+	                       program_dir),
+	                 0);
+	assert_debug_file("unlinked.so", "debug", true);
+	assert_debug_file_is("nameless.so", "none", -EFBIG);
+}
+
 /* --- what a hostile program may put beside itself ---------------------------------------------------- */
 
 /* Opening one of these hung, for ever or for hours. */
@@ -228,7 +245,7 @@ static void test_elf_file__debug_link_to_no_end(void **state)
 		              "&& cd evil && { %s; }",
 		              program_dir, evil[i]),
 		        0);
-		assert_debug_file("evil/nameless.so", "none", false);
+		assert_debug_file_is("evil/nameless.so", "none", i < 2 ? -ENOENT : -EFBIG);
 		assert_debug_file("evil/stripped.so", "none", false);
 	}
 	alarm(0);
@@ -387,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_elf_file__addresses),
 		cmocka_unit_test(test_elf_file__symbols),
 		cmocka_unit_test(test_elf_file__debug_files),
+		cmocka_unit_test(test_elf_file__large_debug_files),
 		cmocka_unit_test(test_elf_file__debug_link_to_no_end),
 		cmocka_unit_test(test_elf_file__alt_link),
 		cmocka_unit_test(test_elf_file__debug_file_cut_short),
