@@ -13,7 +13,13 @@
 /* How many symbols a lookup goes back for one that encloses those after it. */
 #define MAX_NESTING 32
 
-#define MAX_NAME 16384 /* so that comparing them all comes to an end */
+#define MAX_NAME 16384
+
+/*
+ * To measure and compare all names comes to an end: they may have so many bytes together, and twice what the table of strings
+ * has. Names lie side by side there, unless they are made to be one and the same. This takes a tenth of a second.
+ */
+#define MAX_NAMES ((uint64_t)512 << 20)
 
 /* In how many an address is looked for, again and again: programs have fewer. */
 #define MAX_SECTIONS 256
@@ -31,6 +37,7 @@ struct symtab {
 	struct elf_section strings;
 	struct symbol *symbols; /* by start, one an address */
 	size_t n_symbols;
+	uint64_t name_bytes; /* of all of them */
 	bool is_dynamic;
 	struct plt_names *plt; /* NULL: there is none */
 };
@@ -88,11 +95,16 @@ static void make_absolute(const struct elf_file *f, Elf64_Sym *sym)
 static void add_symbol(struct symtab *t, const struct elf_file *f, const Elf64_Sym *sym)
 {
 	const char *name;
+	size_t len;
 
 	if (sym->st_name >= t->strings.len || !is_code(f, sym))
 		return;
 	name = (const char *)t->strings.data + sym->st_name;
-	if (!*name || *name == '$' || strncmp(name, ".L", 2) == 0 || strnlen(name, MAX_NAME) == MAX_NAME)
+	if (!*name || *name == '$' || strncmp(name, ".L", 2) == 0)
+		return;
+	len = strnlen(name, MAX_NAME);
+	t->name_bytes += len;
+	if (len == MAX_NAME)
 		return;
 	t->symbols[t->n_symbols++] = (struct symbol){
 		.start = sym->st_value,
@@ -114,23 +126,36 @@ static const char *name_of(const struct symtab *t, const struct symbol *s)
 	return name_at(t, s->name);
 }
 
-/* Negative: a is the better one of two at the same address. */
-static int compare_quality(const struct symtab *t, const struct symbol *a, const struct symbol *b)
-{
-	const char *an = name_of(t, a), *bn = name_of(t, b);
-	size_t a_underscores = strspn(an, "_"), b_underscores = strspn(bn, "_");
+/* What of a name decides which one of several is used. */
+struct measured {
+	const char *name;
+	size_t underscores, len;
+};
 
+static struct measured measure(const struct symtab *t, const struct symbol *s)
+{
+	const char *name = name_of(t, s);
+
+	return (struct measured){ .name = name, .underscores = strspn(name, "_"), .len = strlen(name) };
+}
+
+/* Negative: a is the better one of two at the same address. */
+static int compare_names(const struct measured *a, const struct measured *b)
+{
+	if (a->underscores != b->underscores)
+		return a->underscores < b->underscores ? -1 : 1;
+	if (a->len != b->len)
+		return a->len < b->len ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+static int compare_kinds(const struct symbol *a, const struct symbol *b)
+{
 	if (a->label != b->label)
 		return a->label - b->label;
 	if (a->unsized != b->unsized)
 		return a->unsized - b->unsized;
-	if (a->binding != b->binding)
-		return a->binding - b->binding;
-	if (a_underscores != b_underscores)
-		return a_underscores < b_underscores ? -1 : 1;
-	if (strlen(an) != strlen(bn))
-		return strlen(an) < strlen(bn) ? -1 : 1;
-	return strcmp(an, bn);
+	return a->binding - b->binding;
 }
 
 static int compare_starts(const void *a, const void *b)
@@ -140,18 +165,35 @@ static int compare_starts(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void keep_best_names(struct symtab *t)
+/* The best of those from `first` on that begin where it does; *end becomes where these end. */
+static struct symbol best_at(const struct symtab *t, size_t first, size_t *end)
 {
-	size_t from, to = 0;
+	const struct symbol *best = &t->symbols[first], *s = best + 1, *last = t->symbols + t->n_symbols;
+	struct measured best_name = { 0 }, name;
+	int order;
 
-	for (from = 0; from < t->n_symbols; from++) {
-		if (to && t->symbols[to - 1].start == t->symbols[from].start) {
-			if (compare_quality(t, &t->symbols[from], &t->symbols[to - 1]) < 0)
-				t->symbols[to - 1] = t->symbols[from];
-		} else {
-			t->symbols[to++] = t->symbols[from];
+	for (; s < last && s->start == best->start; s++) {
+		order = compare_kinds(s, best);
+		if (order > 0 || (!order && s->name == best->name))
+			continue;
+		if (!best_name.name)
+			best_name = measure(t, best);
+		name = measure(t, s);
+		if (order < 0 || compare_names(&name, &best_name) < 0) {
+			best = s;
+			best_name = name;
 		}
 	}
+	*end = (size_t)(s - t->symbols);
+	return *best;
+}
+
+static void keep_best_names(struct symtab *t)
+{
+	size_t from, end, to = 0;
+
+	for (from = 0; from < t->n_symbols; from = end)
+		t->symbols[to++] = best_at(t, from, &end);
 	t->n_symbols = to;
 }
 
@@ -196,6 +238,7 @@ static int load_strings(struct symtab *t, uint32_t index)
 static int read_table(struct symtab *t, const struct elf_file *f, uint32_t type)
 {
 	struct elf_section table;
+	uint64_t max_bytes;
 	Elf64_Sym sym;
 	size_t i, n;
 	int err = elf_file_section_of_type(t->file, type, &table);
@@ -208,10 +251,12 @@ static int read_table(struct symtab *t, const struct elf_file *f, uint32_t type)
 		t->symbols = malloc((n + 1) * sizeof(*t->symbols));
 		err = t->symbols ? 0 : -ENOMEM;
 	}
+	max_bytes = MAX_NAMES + 2 * (uint64_t)t->strings.len;
 	for (i = 0; !err && i < n; i++) {
 		memcpy(&sym, table.data + i * sizeof(sym), sizeof(sym));
 		make_absolute(t->file, &sym);
 		add_symbol(t, f, &sym);
+		err = t->name_bytes > max_bytes ? -EFBIG : 0;
 	}
 	elf_file_release(t->file, table.index);
 	if (!err && !t->n_symbols)
@@ -287,18 +332,23 @@ static int add_plt(struct elf_file *f, struct symtab **t)
 int symtab_new(struct elf_file *f, struct elf_file *debug, struct symtab **out)
 {
 	int err = -ENOENT, plt_err;
+	bool is_large;
 
 	*out = NULL;
 	if (debug)
 		err = try_table(f, debug, SHT_SYMTAB, out);
+	is_large = err == -EFBIG;
 	if (err)
 		err = try_table(f, f, SHT_SYMTAB, out);
+	is_large |= err == -EFBIG;
 	if (err)
 		err = try_table(f, f, SHT_DYNSYM, out);
 	if (err && err != -ENOENT)
 		return err;
 	plt_err = add_plt(f, out);
-	return *out ? 0 : plt_err;
+	if (*out)
+		return 0;
+	return is_large ? -EFBIG : plt_err;
 }
 
 void symtab_free(struct symtab *t)

@@ -36,7 +36,7 @@ struct symtab_hit {
 
 /*
  * `debug` may be NULL. Both files must stay open as long as the table. -ENOENT: neither has a function or a PLT;
- * -EBADMSG, -EFBIG as elf_file_section().
+ * -EBADMSG, -EFBIG as elf_file_section(); -EFBIG also where the names, as many symbols share them, would take too long.
  */
 int symtab_new(struct elf_file *f, struct elf_file *debug, struct symtab **out);
 void symtab_free(struct symtab *t);

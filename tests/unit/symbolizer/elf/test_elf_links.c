@@ -17,7 +17,7 @@
 
 #define MAX_BYTES    ((size_t)1 << 20)
 #define MAX_SECTIONS 16
-#define BODY_BYTES   4096
+#define BODY_BYTES   (1 << 20)
 
 static struct {
 	Elf64_Ehdr ehdr;
@@ -171,6 +171,36 @@ static void test_elf_links__no_strings(void **state)
 	elf_file_close(f);
 }
 
+/* Symbols at one address that all have one long name: with a million of them, seconds went by at one lookup. */
+static void test_elf_links__one_long_name(void **state)
+{
+	static const struct {
+		size_t len;
+		int err;
+	} cases[] = { { 200, 0 }, { 16000, -EFBIG } };
+	static Elf64_Sym symbols[40000];
+	static char strings[16002];
+	struct elf_file *f;
+	struct symtab *t;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 40000; i++)
+		symbols[i] = (Elf64_Sym){
+			.st_name = 1, .st_info = STT_FUNC, .st_shndx = 2, .st_value = 0x1000, .st_size = 16
+		};
+	for (i = 0; i < 2; i++) {
+		memset(strings + 1, '_', cases[i].len);
+		begin(ET_DYN);
+		add(SHT_SYMTAB, symbols, sizeof(symbols))->sh_link = 2;
+		add(SHT_STRTAB, strings, cases[i].len + 2);
+		f = open_image();
+		assert_int_equal(symtab_new(f, NULL, &t), cases[i].err);
+		symtab_free(t);
+		elf_file_close(f);
+	}
+}
+
 /* Got twice under two names, it is freed when it is given back twice. */
 static void test_elf_links__given_back(void **state)
 {
@@ -199,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_elf_links__relocations_of_relocations),
 		cmocka_unit_test(test_elf_links__strings_in_the_plt),
 		cmocka_unit_test(test_elf_links__no_strings),
+		cmocka_unit_test(test_elf_links__one_long_name),
 		cmocka_unit_test(test_elf_links__given_back),
 	};
 
