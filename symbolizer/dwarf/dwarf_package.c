@@ -8,6 +8,9 @@
 
 #define MAX_COLUMNS 64
 
+/* A hash table has a slot and a half a unit, or more, and their number is a power of two. */
+#define MAX_SLOTS(units) (4 * (uint64_t)(units) + 16)
+
 /* The tables of one index, all within it. */
 struct index {
 	struct dwarf_cursor signatures, rows, titles, offsets, lengths;
@@ -51,7 +54,7 @@ static int read_index(const uint8_t *data, size_t len, struct index *out)
 	out->units = dwarf_u32(&c);
 	out->slots = dwarf_u32(&c);
 	if (c.failed || (out->version != 2 && out->version != 5) || out->columns > MAX_COLUMNS ||
-	    out->slots & (out->slots - 1))
+	    out->slots & (out->slots - 1) || out->slots > MAX_SLOTS(out->units))
 		return -EBADMSG;
 	cells = (uint64_t)out->columns * out->units;
 	out->signatures = take(&c, (uint64_t)out->slots * 8);
@@ -69,21 +72,24 @@ static uint64_t number_at(struct dwarf_cursor table, uint64_t index, unsigned in
 	return dwarf_fixed(&table, size);
 }
 
-/* Numbers of rows count from 1; 0: not there. */
-static uint32_t find_row(const struct index *x, uint64_t dwo_id)
+/* Numbers of rows count from 1; 0: not there. More slots than there are units are not taken. */
+static uint32_t find_row(const struct index *x, uint64_t dwo_id, uint32_t *tries)
 {
-	uint32_t mask = x->slots - 1, slot = (uint32_t)dwo_id & mask, step, tries, row;
+	uint32_t mask = x->slots - 1, slot = (uint32_t)dwo_id & mask, step, row;
 
 	step = ((uint32_t)(dwo_id >> 32) & mask) | 1;
-	for (tries = 0; tries < x->slots; tries++, slot = (slot + step) & mask) {
+	while (*tries < x->slots && *tries <= x->units) {
+		++*tries;
 		row = (uint32_t)number_at(x->rows, slot, 4);
 		if (!row || number_at(x->signatures, slot, 8) == dwo_id)
 			return row;
+		slot = (slot + step) & mask;
 	}
 	return 0;
 }
 
-int dwarf_package_find(const uint8_t *data, size_t len, uint64_t dwo_id, struct dwarf_package_row *out)
+int dwarf_package_find(const uint8_t *data, size_t len, uint64_t dwo_id, struct dwarf_package_row *out,
+                       uint32_t *tries)
 {
 	struct index x;
 	enum dwarf_package_part part;
@@ -91,9 +97,10 @@ int dwarf_package_find(const uint8_t *data, size_t len, uint64_t dwo_id, struct 
 	uint64_t cell;
 
 	*out = (struct dwarf_package_row){ 0 };
+	*tries = 0;
 	if (read_index(data, len, &x))
 		return -EBADMSG;
-	row = find_row(&x, dwo_id);
+	row = find_row(&x, dwo_id, tries);
 	if (!row)
 		return -ENOENT;
 	if (row > x.units)

@@ -27,7 +27,11 @@ struct dwarf_package_row {
 	} parts[PACKAGE_PARTS];
 };
 
-/* `data` is the index section. -ENOENT: no such unit in it; -EBADMSG: it is broken, or of another version. */
-int dwarf_package_find(const uint8_t *data, size_t len, uint64_t dwo_id, struct dwarf_package_row *out);
+/*
+ * `data` is the index section. *tries becomes how many slots were looked at: some, unless it is made to take long. -ENOENT: no
+ * such unit in it; -EBADMSG: it is broken, or of another version.
+ */
+int dwarf_package_find(const uint8_t *data, size_t len, uint64_t dwo_id, struct dwarf_package_row *out,
+                       uint32_t *tries);
 
 #endif

@@ -243,20 +243,27 @@ static int take_parts(struct dwarf_split *s, struct dwarf_info *d, const struct 
 	return err;
 }
 
+/* What it takes to look at one slot of a large table, as nearly all of them are not in the CPU's caches. */
+#define TRY_STEPS 4
+
 static int find_in_package(struct dwarf_split *s, struct dwarf_info *d, const struct dwarf_unit *skeleton,
                            struct dwarf_split_unit *split)
 {
 	struct dwarf_package_row row;
 	struct elf_section index;
+	uint32_t tries = 0;
 	int err = open_package(s);
 
+	if (!err && dwarf_info_is_overworked(d))
+		err = -ENOENT;
 	if (!err && !elf_file_answers(s->package))
 		err = -EAGAIN;
 	if (err)
 		return err;
 	err = elf_file_section(s->package, ".debug_cu_index", &index);
 	if (!err)
-		err = dwarf_package_find(index.data, index.len, skeleton->dwo_id, &row);
+		err = dwarf_package_find(index.data, index.len, skeleton->dwo_id, &row, &tries);
+	dwarf_info_work(d, (uint64_t)tries * TRY_STEPS);
 	if (!err)
 		err = take_parts(s, d, skeleton, &row, split);
 	return count_refusal(s, err);

@@ -283,7 +283,9 @@ static const struct package_index good_index = {
 
 static int find(const struct package_index *x, size_t len, uint64_t dwo_id, struct dwarf_package_row *row)
 {
-	return dwarf_package_find((const uint8_t *)x, len, dwo_id, row);
+	uint32_t tries;
+
+	return dwarf_package_find((const uint8_t *)x, len, dwo_id, row, &tries);
 }
 
 static void test_dwarf_split__package_index(void **state)
@@ -318,6 +320,28 @@ static void test_dwarf_split__package_index(void **state)
 	assert_int_equal(find(&bad, sizeof(bad), 0x2222, &row), -ENOENT);
 }
 
+/* Tables without an empty slot, in which one looks for what they have not. */
+static void test_dwarf_split__package_without_end(void **state)
+{
+	static struct {
+		uint32_t version, columns, units, slots;
+		uint64_t signatures[4096];
+		uint32_t rows[4096], title, offsets[1024], lengths[1024];
+	} x = { .version = 5, .columns = 1, .units = 1024, .slots = 4096, .title = 1 };
+	struct dwarf_package_row row;
+	uint32_t tries;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 4096; i++)
+		x.rows[i] = 1;
+	assert_int_equal(dwarf_package_find((const uint8_t *)&x, sizeof(x), 0x2222, &row, &tries), -ENOENT);
+	assert_int_equal(tries, 1025);
+	x.units = 1000; /* there are more slots than anybody makes */
+	assert_int_equal(dwarf_package_find((const uint8_t *)&x, sizeof(x), 0x2222, &row, &tries), -EBADMSG);
+	assert_int_equal(tries, 0);
+}
+
 static int write_source(const char *name, const char *source)
 {
 	char path[256];
@@ -346,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_dwarf_split__opened_again),
 		cmocka_unit_test(test_dwarf_split__not_cached),
 		cmocka_unit_test(test_dwarf_split__package_index),
+		cmocka_unit_test(test_dwarf_split__package_without_end),
 		cmocka_unit_test(test_dwarf_split__stale), /* changes a source */
 	};
 
