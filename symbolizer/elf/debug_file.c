@@ -1,4 +1,4 @@
-/* Finds a file's separate debug file, by build-id, .gnu_debuglink or .gnu_debugaltlink. */
+/* Finds a file's separate debug file, by build-id, .gnu_debuglink, .gnu_debugaltlink or .debug_sup. */
 
 #include "symbolizer/elf/debug_file.h"
 
@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "symbolizer/base/dwarf_cursor.h"
 #include "symbolizer/base/regular_file.h"
 
 #define MAX_NOTES       64 /* places where they stand: linkers make two or three, kernels some ten */
@@ -112,10 +113,43 @@ int debug_file_open_path(const struct debug_file_place *place, const char *path,
 	return fd < 0 ? fd : open_elf(fd, &at, max_bytes, out);
 }
 
+/*
+ * .debug_sup, which dwz writes for DWARF 5: a version, whether this is the shared file, the name of that (its own is empty),
+ * and the length and bytes of what both have in common and stands for its build-id.
+ */
+static int read_sup(struct elf_file *f, bool is_shared, const char **name, char build_id[BUILD_ID_HEX_SIZE])
+{
+	struct elf_section section;
+	struct dwarf_cursor c;
+	uint64_t len;
+	int err = elf_file_section(f, ".debug_sup", &section);
+
+	if (err)
+		return err;
+	c = dwarf_cursor_at(section.data, section.len, 0);
+	if (dwarf_u16(&c) != 5 || dwarf_u8(&c) != is_shared)
+		return -EBADMSG;
+	*name = dwarf_string(&c);
+	len = dwarf_uleb(&c);
+	if (c.failed || !len || len > dwarf_left(&c))
+		return -EBADMSG;
+	to_hex(c.pos, len, build_id);
+	return 0;
+}
+
+static bool has_build_id(struct elf_file *f, const char *build_id)
+{
+	char have[BUILD_ID_HEX_SIZE];
+	const char *name;
+
+	debug_file_build_id(f, have);
+	return strcmp(have, build_id) == 0 ||
+	       (!read_sup(f, true, &name, have) && strcmp(have, build_id) == 0);
+}
+
 static int open_with_build_id(const struct candidate *at, const char *build_id, size_t max_bytes,
                               struct elf_file **out)
 {
-	char have[BUILD_ID_HEX_SIZE];
 	int fd = regular_file_open_in(at->root, at->path, 0), err;
 
 	if (fd < 0)
@@ -123,8 +157,7 @@ static int open_with_build_id(const struct candidate *at, const char *build_id, 
 	err = open_elf(fd, at, max_bytes, out);
 	if (err)
 		return err;
-	debug_file_build_id(*out, have);
-	if (strcmp(have, build_id) == 0)
+	if (has_build_id(*out, build_id))
 		return 0;
 	elf_file_close(*out);
 	*out = NULL;
@@ -318,22 +351,34 @@ static int open_alt_by_name(const char *name, const char *build_id, const struct
 }
 
 /* .gnu_debugaltlink: a path, its NUL, and the build-id's bytes. */
-int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *place, size_t max_bytes,
-                        struct elf_file **out)
+static int read_alt_link(struct elf_file *debug, const char **name, char build_id[BUILD_ID_HEX_SIZE])
 {
 	struct elf_section section;
-	char build_id[BUILD_ID_HEX_SIZE];
-	const char *name;
 	size_t len;
+	int err = elf_file_section(debug, ".gnu_debugaltlink", &section);
 
-	*out = NULL;
-	if (elf_file_section(debug, ".gnu_debugaltlink", &section))
-		return -ENOENT;
-	name = (const char *)section.data;
-	len = strnlen(name, section.len);
+	if (err)
+		return err;
+	*name = (const char *)section.data;
+	len = strnlen(*name, section.len);
 	if (len + 1 >= section.len)
 		return -EBADMSG;
 	to_hex(section.data + len + 1, section.len - len - 1, build_id);
+	return 0;
+}
+
+int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *place, size_t max_bytes,
+                        struct elf_file **out)
+{
+	char build_id[BUILD_ID_HEX_SIZE];
+	const char *name;
+	int err = read_alt_link(debug, &name, build_id);
+
+	*out = NULL;
+	if (err == -ENOENT)
+		err = read_sup(debug, false, &name, build_id);
+	if (err)
+		return err == -EBADMSG ? err : -ENOENT;
 	if (!open_by_build_id(build_id, place, max_bytes, out))
 		return 0;
 	return open_alt_by_name(name, build_id, place, max_bytes, out);

@@ -40,7 +40,7 @@ int debug_file_open(struct elf_file *f, const struct debug_file_place *place, si
                     struct elf_file **out);
 
 /*
- * The file that dwz moved shared debug information into, named by .gnu_debugaltlink of `debug`: looked for in
+ * The file that dwz moved shared debug information into, named by .gnu_debugaltlink or .debug_sup of `debug`: looked for in
  * DEBUG_DIR by build-id and by name (leading "../" left out), beside the file, and, when the name is
  * absolute, below ROOT, or on our own root in DEBUG_DIR only. The same rules. -ENOENT: none; -EBADMSG.
  */

@@ -304,6 +304,40 @@ static void test_elf_file__alt_link(void **state)
 }
 
 /* A file in the debug folder that others may cut short must not be mapped: cut short, it is wrong, not SIGBUS. */
+/* As dwz -5 -m leaves them: the shared file has no build-id, but both have the same bytes in .debug_sup. */
+static void test_elf_file__sup_link(void **state)
+{
+	struct debug_file_place place = { .debug_dir = "/nonexistent", .root = "" };
+	static const struct {
+		const char *user, *shared;
+		int err;
+	} cases[] = {
+		{ "\\005\\000\\000sup.so\\000\\002ab", "\\005\\000\\001\\000\\002ab", 0 },
+		{ "\\005\\000\\000sup.so\\000\\002ab", "\\005\\000\\001\\000\\002ac", -ENOENT },
+		{ "\\005\\000\\000sup.so\\000\\002ab", "\\005\\000\\000sup.so\\000\\002ab", -ENOENT },
+		{ "\\005\\000\\000sup.so\\000\\000", "\\005\\000\\001\\000\\000", -EBADMSG },
+		{ "\\005\\000\\000sup.so\\000\\003ab", "\\005\\000\\001\\000\\003ab", -EBADMSG },
+	};
+	struct elf_file *f, *alt;
+	char path[256];
+	size_t i;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/user.so", program_dir);
+	place.path = path;
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(shell("cd '%s' && printf '%s' > user && printf '%s' > shared && "
+		                       "objcopy --add-section .debug_sup=user nameless.so user.so && "
+		                       "objcopy --add-section .debug_sup=shared nameless.so sup.so",
+		                       program_dir, cases[i].user, cases[i].shared),
+		                 0);
+		f = open_file("user.so", false);
+		assert_int_equal(debug_file_open_alt(f, &place, MAX_BYTES, &alt), cases[i].err);
+		elf_file_close(alt);
+		elf_file_close(f);
+	}
+}
+
 static void test_elf_file__debug_file_cut_short(void **state)
 {
 	static const char *const ways[] = { "cp plain.so safe/sub/right.so && chmod 666 safe/sub/right.so",
@@ -407,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_elf_file__large_debug_files),
 		cmocka_unit_test(test_elf_file__debug_link_to_no_end),
 		cmocka_unit_test(test_elf_file__alt_link),
+		cmocka_unit_test(test_elf_file__sup_link),
 		cmocka_unit_test(test_elf_file__debug_file_cut_short),
 		cmocka_unit_test(test_elf_file__regular_file_open),
 		cmocka_unit_test(test_elf_file__truncated),
