@@ -37,8 +37,8 @@ static void *wait_beside(void *arg)
 	return NULL;
 }
 
-/* A page of the file is changed in the page cache, and not written yet. */
-static void change_page(const char *path)
+/* A page of the file, which is written when it has been changed. */
+static volatile char *shared_page(const char *path)
 {
 	int file = open(path, O_RDWR | O_CLOEXEC);
 	char *page;
@@ -46,11 +46,12 @@ static void change_page(const char *path)
 	must(file >= 0, path);
 	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	must(page != MAP_FAILED, "mmap");
-	page[0]++;
+	return page;
 }
 
 int main(int argc, char **argv)
 {
+	volatile char *page;
 	pthread_t beside;
 	uint64_t began;
 	int direct;
@@ -59,9 +60,10 @@ int main(int argc, char **argv)
 	seconds = strtol(argv[2], NULL, 10);
 	direct = open(argv[1], O_RDONLY | O_DIRECT | O_CLOEXEC); /* which writes what is changed, too */
 	must(direct >= 0, "open with O_DIRECT");
-	change_page(argv[1]);
+	page = shared_page(argv[1]);
 	must(!pthread_create(&beside, NULL, wait_beside, NULL), "thread");
 	sleep_ms(3000);
+	page[0]++; /* not earlier: another program may sync() all file systems */
 	puts("maps");
 	fflush(stdout);
 	maps = true;
