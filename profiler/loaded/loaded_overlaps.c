@@ -117,11 +117,9 @@ void loaded_overlaps_text(FILE *out, const struct loaded_overlaps *overlaps, con
 	}
 	if (overlaps->clock)
 		fprintf(out,
-		        "%s%zu window%s another one of the same time, but not by the clock since boot: it "
-		        "was "
-		        "set by up to %s, or they are of another host. What happened at two moments is told "
-		        "as "
-		        "of one.%s",
+		        "%s%zu window%s another one of the same time, but not by the clock since boot: "
+		        "it was set by up to %s, or they are of another host. "
+		        "What happened at two moments is told as of one.%s",
 		        before, overlaps->clock, overlaps->clock == 1 ? " overlaps" : "s overlap",
 		        text_short_duration(time, overlaps->clock_ns), behind);
 }

@@ -366,9 +366,8 @@ static void tell_files(struct losses *losses, const struct loaded_profiles *inpu
 		loaded_overlaps_text(losses->out, &input->overlaps, "", "\n");
 	if (timeline_refused(input->timeline) && losses_begin_line(losses))
 		fprintf(losses->out,
-		        "The timeline was full: %zu%s of its lanes are left out, so when what they tell of "
-		        "was "
-		        "is not known.\n",
+		        "The timeline was full: %zu%s of its lanes are left out, "
+		        "so when what they tell of was is not known.\n",
 		        timeline_refused(input->timeline),
 		        timeline_refused(input->timeline) == TIMELINE_REFUSED_MAX ? " or more" : "");
 	if (ledger_folded(input->ledger) && losses_begin_line(losses))

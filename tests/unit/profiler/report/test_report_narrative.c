@@ -382,6 +382,42 @@ static void test_report_narrative__as_the_baseline(void **state)
 	free(text);
 }
 
+/* So much of each second from `from` to `to`, which may lie before the window. */
+static void stalled_before(int from, int to, int64_t ns)
+{
+	const struct timeline_lane key = { .kind = TIMELINE_STALL,
+		                           .class = "train_step",
+		                           .name = "block_io",
+		                           .device = "vda",
+		                           .bucket_ns = SECOND };
+
+	for (int at = from; at < to; at++) {
+		uint64_t begin_ns = T0 + (uint64_t)at * SECOND; /* modulo 2^64 */
+
+		assert_int_equal(timeline_add(input.timeline, &key, begin_ns, begin_ns + SECOND, ns), 0);
+	}
+}
+
+/* A timeline may be longer than its window (reports of an incident that goes on). Of a run in which nothing stands out nothing began. */
+static void test_report_narrative__began_before_the_window(void **state)
+{
+	static const char sentence[] = "The incident began before this window";
+	char *text;
+
+	(void)state;
+	seconds(TIMELINE_ONCPU, -40, 0, SECOND / 2);
+	stalled_before(-40, 20, (int64_t)SECOND / 4);
+	stalled("block_io", "vda", 5 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text, "Nothing stands out in time");
+	assert_null(strstr(text, sentence));
+	free(text);
+	stalled_before(-20, -10, 2 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text, sentence);
+	free(text);
+}
+
 static void test_report_narrative__a_full_timeline(void **state)
 {
 	const struct timeline_lane left_out[] = { { .kind = TIMELINE_ONCPU, .class = "data_load" },
@@ -431,6 +467,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__bound_by_the_gpu, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__next_in_json, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__as_the_baseline, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__began_before_the_window, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__a_full_timeline, begin, end),
 	};
 
